@@ -99,7 +99,7 @@ help:
 
 # Only the targets that a newcomer types install anything; build takes the libraries as it finds them.
 DEPS := gcc make libc6-dev pkg-config libuv1-dev libjansson-dev libconfig-dev libsqlite3-dev libhiredis-dev zlib1g-dev \
-        uthash-dev libpq-dev libzookeeper-mt-dev libhttp-parser-dev
+        uthash-dev libpq-dev libzookeeper-mt-dev libhttp-parser-dev libcurl4-openssl-dev
 
 # $(call install_missing,PACKAGES): one dpkg-query; apt-get only if something is not there.
 define install_missing

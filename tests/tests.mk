@@ -12,7 +12,7 @@
 
 TEST_DEPS := $(DEPS) g++ clang clang-format clang-tidy cppcheck libclang-rt-14-dev libcmocka-dev python3 \
              python3-pytest procps valgrind nodejs ruby postgresql iproute2 redis-server redis-sentinel redis-tools \
-             python3-redis zookeeper default-jre-headless python3-kazoo python3-jsonschema stunnel4 openssl \
+             python3-redis zookeeper default-jre-headless python3-kazoo etcd-server etcd-client python3-jsonschema stunnel4 openssl \
              curl chromium chromium-driver python3-selenium python3-pyte
 # Prometheus has 332 MB; without these the tests that need them are skipped.
 ALL_DEPS  := $(TEST_DEPS) prometheus nginx-light

@@ -29,6 +29,8 @@ static const struct scheme schemes[] = {
         { "redis+cluster", URL_REDIS_CLUSTER, URL_FOR_STORE, FORM_HOSTS, 6379, false },
         { "local", URL_LOCAL, URL_FOR_COORDINATION, FORM_PATH, 0, false },
         { "zookeeper", URL_ZOOKEEPER, URL_FOR_COORDINATION, FORM_HOSTS, 2181, false },
+        { "etcd", URL_ETCD, URL_FOR_COORDINATION, FORM_HOSTS, 2379, false },
+        { "etcd+tls", URL_ETCD_TLS, URL_FOR_COORDINATION, FORM_HOSTS, 2379, false },
         { "redis", URL_STORE_REDIS, URL_FOR_COORDINATION, FORM_WORD, 0, false },
         { "redis", URL_REDIS, URL_FOR_COORDINATION, FORM_HOSTS, 6379, true },
         { "redis+unix", URL_REDIS_UNIX, URL_FOR_COORDINATION, FORM_PATH, 0, false },
@@ -42,7 +44,9 @@ static const char *const examples[] = {
         [URL_FOR_STORE] =
                 "sqlite:FILE, redis://HOST:PORT/DATABASE, redis+unix:SOCKET, redis+sentinel://H1,H2,H3/MASTER "
                 "or redis+cluster://H1,H2,H3",
-        [URL_FOR_COORDINATION] = "local:FOLDER, zookeeper://H1,H2,H3/CHROOT, redis, or a redis URL as for a store",
+        [URL_FOR_COORDINATION] =
+                "local:FOLDER, zookeeper://H1,H2,H3/CHROOT, etcd://H1,H2,H3/ROOT (or etcd+tls:), redis, "
+                "or a redis URL as for a store",
 };
 
 static int unknown_scheme(const char *text, size_t size, enum url_use use, struct error *error)
@@ -58,6 +62,8 @@ static int unknown_scheme(const char *text, size_t size, enum url_use use, struc
                 (void)error_set(error, 0,
                         "rediss: TLS goes through a tunnel (stunnel); write redis://127.0.0.1:PORT of its "
                         "near end");
+        else if (!strcmp(name, "etcds"))
+                (void)error_set(error, 0, "no such URL scheme: \"etcds\"; etcd with TLS is etcd+tls://H1,H2,H3/ROOT");
         else if (nearest && strcmp(nearest, name) != 0)
                 (void)error_set(error, 0, "no such URL scheme: \"%s\"; did you mean \"%s\"?", name, nearest);
         else
@@ -156,6 +162,7 @@ static int parse_hosts(struct url *url, char *list, const struct scheme *scheme,
         return 0;
 }
 
+/* Of ZooKeeper and of etcd. */
 static int parse_chroot(struct url *url, const char *tail, struct error *error)
 {
         size_t size = tail ? strlen(tail) : 0;
@@ -165,7 +172,8 @@ static int parse_chroot(struct url *url, const char *tail, struct error *error)
         }
         if (tail[0] == '/' || tail[0] == '.' || tail[size - 1] == '/' || strstr(tail, "//") || strstr(tail, "/.") ||
                 strcspn(tail, " \t?#") != size)
-                return error_set(error, -EINVAL, "\"/%.80s\" is not a ZooKeeper path", tail);
+                return error_set(error, -EINVAL, "\"/%.80s\" is not %s path", tail,
+                        url->kind == URL_ZOOKEEPER ? "a ZooKeeper" : "an etcd");
         url->path = text_printf("/%s", tail);
         return 0;
 }
@@ -184,7 +192,7 @@ static int parse_master(struct url *url, char *tail, struct error *error)
 /* Parses what follows the hosts; `tail` begins after the slash and is NULL if there is none. */
 static int parse_tail(struct url *url, char *tail, struct error *error)
 {
-        if (url->kind == URL_ZOOKEEPER)
+        if (url->kind == URL_ZOOKEEPER || url->kind == URL_ETCD || url->kind == URL_ETCD_TLS)
                 return parse_chroot(url, tail, error);
         if (url->kind == URL_REDIS_SENTINEL)
                 return parse_master(url, tail, error);
@@ -270,6 +278,12 @@ static bool is_same_folder(const char *a, const char *b)
         return (a_id && b_id && !strcmp(a_id, b_id)) || (a_size == b_size && !memcmp(a, b, a_size));
 }
 
+/* A cluster is the same one with TLS and without. */
+static enum url_kind service_of(const struct url *url)
+{
+        return url->kind == URL_ETCD_TLS ? URL_ETCD : url->kind;
+}
+
 bool url_is_same_coordination(const char *text, const char *other)
 {
         struct url a = { 0 }, b = { 0 };
@@ -277,7 +291,7 @@ bool url_is_same_coordination(const char *text, const char *other)
         bool is_same = !strcmp(text, other);
         if (!is_same && !url_parse(text, URL_FOR_COORDINATION, "/", &a, &ignored) &&
                 !url_parse(other, URL_FOR_COORDINATION, "/", &b, &ignored))
-                is_same = a.kind == b.kind &&
+                is_same = service_of(&a) == service_of(&b) &&
                           (a.kind == URL_LOCAL ? is_same_folder(a.path, b.path) : is_same_text(a.path, b.path)) &&
                           is_same_text(a.master, b.master) && a.database == b.database && has_common_host(&a, &b);
         url_free(&a);

@@ -4,6 +4,7 @@
  *         redis+unix:PATH[?db=DATABASE]            redis+sentinel://HOST[:PORT],…/MASTER[/DATABASE]
  *         redis+cluster://HOST[:PORT],…
  *         local:FOLDER                             zookeeper://HOST[:PORT],…[/CHROOT]
+ *         etcd://HOST[:PORT],…[/ROOT]              etcd+tls://HOST[:PORT],…[/ROOT]
  *         redis (the store's own), or one of the four Redis forms
  *
  * The first five name a store, the others a coordination service.  A URL never holds a user or password: they have
@@ -26,6 +27,8 @@ enum url_kind {
         URL_REDIS_CLUSTER,
         URL_LOCAL,
         URL_ZOOKEEPER,
+        URL_ETCD,
+        URL_ETCD_TLS,
         URL_STORE_REDIS, /* coordination: the Redis of the store */
 };
 
@@ -43,7 +46,8 @@ struct url_host {
 struct url {
         enum url_kind kind;
         char *text; /* the whole URL, its path absolute; holds no secret */
-        char *path; /* sqlite: the file; redis+unix: the socket; local: the folder; zookeeper: the chroot */
+        char *path; /* sqlite: the file; redis+unix: the socket; local: the folder; zookeeper: the chroot;
+                       etcd: the root */
         struct url_host *hosts;
         size_t hosts_count;
         char *master;      /* redis+sentinel */

@@ -32,6 +32,12 @@ struct sentinel_config {
         struct secret_config password;
 };
 
+/* How servers are trusted, and how we show them who we are; NULL: the system's authorities, and not at all. */
+struct tls_config {
+        char *ca_file;
+        char *cert_file, *key_file;
+};
+
 enum synchronous { SYNCHRONOUS_FULL, SYNCHRONOUS_NORMAL };
 
 struct results_config {
@@ -66,7 +72,8 @@ struct coordination_config {
         char *user;
         struct secret_config password;
         struct sentinel_config sentinel;
-        uint32_t members_max; /* 0: no limit */
+        struct tls_config tls; /* etcd+tls */
+        uint32_t members_max;  /* 0: no limit */
 };
 
 enum ids_layout { IDS_RECORDED, IDS_SNOWFLAKE, IDS_SONYFLAKE };

@@ -86,6 +86,39 @@ static void check_secret(struct config_tree *t, const char *group, const struct 
                         secret->file, (unsigned int)(st.st_mode & 0777), secret->file);
 }
 
+static void check_tls_file(struct config_tree *t, const char *name, const char *file, bool is_secret)
+{
+        struct stat st;
+        char path[64];
+        (void)snprintf(path, sizeof(path), "coordination.tls.%s", name);
+        if (!file)
+                return;
+        if (access(file, R_OK) != 0)
+                problems_warn(t->problems, place_of(t, path), "%s: %s: %s", path, file, strerror(errno));
+        else if (is_secret && !stat(file, &st) && (st.st_mode & (S_IRWXG | S_IRWXO)))
+                problems_warn(t->problems, place_of(t, path), "%s: %s is open to others (mode %03o); chmod 600 %s",
+                        path, file, (unsigned int)(st.st_mode & 0777), file);
+}
+
+static void check_etcd(struct config_tree *t, const struct coordination_config *c)
+{
+        bool is_etcd = c->url.kind == URL_ETCD || c->url.kind == URL_ETCD_TLS;
+        const struct tls_config *tls = &c->tls;
+        if ((tls->ca_file || tls->cert_file || tls->key_file) && c->url.kind != URL_ETCD_TLS)
+                problems_error(t->problems, place_of(t, "coordination.tls"),
+                        "coordination.tls: coordination.url speaks no TLS; it would be etcd+tls://H1,H2,H3/ROOT");
+        if (!tls->cert_file != !tls->key_file)
+                problems_error(t->problems, place_of(t, "coordination.tls"),
+                        "coordination.tls: cert_file and key_file belong together");
+        check_tls_file(t, "ca_file", tls->ca_file, false);
+        check_tls_file(t, "cert_file", tls->cert_file, false);
+        check_tls_file(t, "key_file", tls->key_file, true);
+        if (is_etcd && c->session_ms % 1000)
+                problems_error(t->problems, place_of(t, "coordination.session"),
+                        "coordination.session: etcd counts whole seconds; write \"%ds\"",
+                        (int)(c->session_ms / 1000 + 1));
+}
+
 static void check_sentinel(
         struct config_tree *t, const char *group, const struct url *url, const struct sentinel_config *sentinel)
 {
@@ -215,6 +248,7 @@ void config_finish(struct config_tree *t, struct config *config)
         check_secret(t, "store", &config->store.password);
         check_secret(t, "coordination", &config->coordination.password);
         check_sentinel(t, "store", &config->store.url, &config->store.sentinel);
+        check_etcd(t, &config->coordination);
         check_sentinel(t, "coordination", &config->coordination.url, &config->coordination.sentinel);
         if (config->store.url.kind == URL_SQLITE && (config->store.user || has_secret(&config->store.password)))
                 problems_error(t->problems, place_of(t, "store"), "store: an SQLite file has no user or password");

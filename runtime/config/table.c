@@ -121,6 +121,15 @@ static const struct field sentinel_fields[] = {
 };
 static const struct group sentinel_table = TABLE(sentinel_fields);
 
+static const struct field tls_fields[] = {
+        PATH("ca_file", tls_config, ca_file, NULL, "the system's", RESTART,
+                "The authorities (PEM) that may have signed the servers' certificates."),
+        PATH("cert_file", tls_config, cert_file, NULL, "none", RESTART,
+                "The host's own certificate (PEM), for servers that ask for one (`--client-cert-auth`)."),
+        PATH("key_file", tls_config, key_file, NULL, "none", RESTART, "Its key; only the host's user may read it."),
+};
+static const struct group tls_table = TABLE(tls_fields);
+
 static const struct field store_fields[] = {
         URL("url", store_config, url, URL_FOR_STORE, NULL, RESTART,
                 "Where tasks live: `sqlite:FILE`, `redis://HOST:PORT/DATABASE`, `redis+unix:SOCKET`, "
@@ -154,18 +163,20 @@ static const struct field coordination_fields[] = {
         URL("url", coordination_config, url, URL_FOR_COORDINATION, "`redis` on a Redis store, else `local:` in `state`",
                 RESTART,
                 "Where hosts agree on which host owns which shard: `local:FOLDER` (hosts on one machine), "
-                "`zookeeper://H1,H2,H3/CHROOT`, "
+                "`zookeeper://H1,H2,H3/CHROOT`, `etcd://H1,H2,H3/ROOT`, `etcd+tls://H1,H2,H3/ROOT`, "
                 "`redis` (the store's), or another Redis, as for a store."),
         DURATION("session", coordination_config, session_ms, "10s", SECOND, 5 * MINUTE, RESTART,
-                "A host that sends no heartbeat for this long is no member any more."),
+                "A host that sends no heartbeat for this long is no member any more. etcd: whole seconds."),
         TEXT("user", coordination_config, user, "none", name_check_user, RESTART,
-                "ZooKeeper: the digest user. A Redis of its own: its user."),
+                "ZooKeeper: the digest user. etcd, a Redis of its own: its user."),
         PATH("password_file", coordination_config, password.file, NULL, "none", RESTART,
                 "A file that holds the password for it; only the host's user may read it."),
         TEXT("password_env", coordination_config, password.environment, "none", name_check_environment, RESTART,
                 "The environment variable that holds the password for it."),
         GROUP("sentinel", coordination_config, sentinel, &sentinel_table,
                 "A Redis of its own with Sentinel: the login for the Sentinels themselves."),
+        GROUP("tls", coordination_config, tls, &tls_table,
+                "`etcd+tls:`: whom to trust; certificates are always verified."),
         COUNT("max_members", coordination_config, members_max, "0", 0, 1000, RESTART,
                 "Hosts that own shards at the same time; further ones stand by. 0: all of them. The app's first host "
                 "records it; later: quiver app set max_members=N."),

@@ -10,6 +10,7 @@ static const struct coord_driver *const drivers[] = {
         &local_driver,
         &zookeeper_driver,
         &redis_tree_driver,
+        &etcd_driver,
 };
 
 #define SEQUENCE_DIGITS 10u
@@ -77,8 +78,8 @@ static const struct coord_driver *choose(struct coord_request *request, const st
                         return drivers[i];
         if (!request->status)
                 request->status = error_set(&request->error, -EINVAL,
-                        "coordination url \"%s\": unknown scheme; write local:FOLDER, zookeeper://HOSTS/ROOT or "
-                        "redis://HOST:PORT",
+                        "coordination url \"%s\": unknown scheme; write local:FOLDER, zookeeper://HOSTS/ROOT, "
+                        "etcd://HOSTS/ROOT or redis://HOST:PORT",
                         url);
         return drivers[0];
 }

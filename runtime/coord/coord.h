@@ -1,8 +1,8 @@
 /* coord.h: a small tree that all hosts of an app share: who is a member, who leads, what was decided.
  *
- * The contract that every driver meets (local: a folder; zookeeper; redis) and that tests/contract/test_coord checks.
- * Membership, leadership and locks are recipes above it (member.h, leader.h, lock.h), written once; nothing above this
- * file knows which driver it has.
+ * The contract that every driver meets (local: a folder; zookeeper; redis; etcd) and that tests/contract/test_coord
+ * checks. Membership, leadership and locks are recipes above it (member.h, leader.h, lock.h), written once; nothing
+ * above this file knows which driver it has.
  *
  * The tree.  Nodes have a name, up to COORD_DATA_MAX bytes, a version that grows with each set, a creation id that no
  * other node ever had, and children.  A path is relative to the app's own root and has no leading slash:
@@ -65,8 +65,9 @@ struct coord_events {
 };
 
 struct coord_options {
-        const char
-                *url; /* local:FOLDER  zookeeper://h1:2181,h2/ROOT  redis (the store's) or redis://… as a store's url */
+        /* local:FOLDER  zookeeper://h1:2181,h2/ROOT  etcd://h1:2379,h2/ROOT or etcd+tls://…  redis (the store's) or
+         * redis://… as a store's url */
+        const char *url;
         const char *app;
         uint64_t session_ms;  /* as wanted; the authority may change it, and coord_info() tells */
         const char *user;     /* NULL: none */
@@ -75,6 +76,9 @@ struct coord_options {
         const char *store_url, *store_user, *store_password;
         /* User and password for the Sentinels: of a Redis of the tree's own, and of the store's. */
         const char *sentinel_user, *sentinel_password, *store_sentinel_user, *store_sentinel_password;
+        /* etcd+tls: the authorities that sign servers' certificates (NULL: the system's), and our own certificate with
+         * its key (NULL: none). */
+        const char *ca_file, *cert_file, *key_file;
         const struct coord_events *events; /* NULL: a visitor, which has no watches, no ephemeral nodes, and no session
                                               if the driver can do without one */
 };
@@ -109,7 +113,7 @@ void coord_open(struct uv_loop_s *loop, struct coord_open *open);
 void coord_close(struct coord *coord, void (*closed)(void *self), void *self);
 
 struct coord_info {
-        const char *driver; /* "local", "zookeeper", "redis" */
+        const char *driver; /* "local", "zookeeper", "redis", "etcd" */
         const char *url;    /* as recorded in the store, without secrets; for local with the machine's id */
         const char *server; /* the server that answered last; "": none yet */
         enum coord_state state;
@@ -196,7 +200,9 @@ struct coord_children {
 };
 void coord_children(struct coord *coord, struct coord_children *children);
 
-/* Executes all operations or none, in one step.  The request's status is that of the first operation that failed. */
+/* Executes all operations or none, in one step.  The request's status is that of the first operation that failed.
+ * -ENOTSUP: a driver may refuse to delete a node and make it anew, or the other way round, in one step (etcd cannot).
+ */
 enum coord_multi_kind { COORD_CHECK, COORD_SET, COORD_CREATE, COORD_DELETE };
 
 struct coord_multi_op {

@@ -38,6 +38,7 @@ struct coord_driver {
 extern const struct coord_driver local_driver;
 extern const struct coord_driver zookeeper_driver;
 extern const struct coord_driver redis_tree_driver;
+extern const struct coord_driver etcd_driver;
 
 #define COORD_NOTED_MAX 64u
 

@@ -20,6 +20,9 @@ void order_put_start(struct buffer *to, const struct guard_start *start)
         buffer_put_text(to, start->coord_password);
         buffer_put_text(to, start->coord_sentinel_user);
         buffer_put_text(to, start->coord_sentinel_password);
+        buffer_put_text(to, start->coord_ca_file);
+        buffer_put_text(to, start->coord_cert_file);
+        buffer_put_text(to, start->coord_key_file);
 }
 
 void order_put_session(struct buffer *to, const char *token)
@@ -84,6 +87,9 @@ int order_get_start(struct reader *r, struct guard_start *ret)
         start.coord_password = reader_text(r);
         start.coord_sentinel_user = reader_text(r);
         start.coord_sentinel_password = reader_text(r);
+        start.coord_ca_file = reader_text(r);
+        start.coord_cert_file = reader_text(r);
+        start.coord_key_file = reader_text(r);
         if (r->is_bad)
                 return -EBADMSG;
         *ret = start;

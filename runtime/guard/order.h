@@ -17,8 +17,8 @@ enum guard_fd {
         GUARD_FD_ALIVE = 5, /* holds a shared lock: the guard lives */
 };
 
-#define GUARD_ORDER_MAX   8192
-#define GUARD_RUNNERS_MAX 200 /* in one order; the kernel passes at most 253 descriptors with a message */
+#define GUARD_ORDER_MAX   24576 /* three paths among it */
+#define GUARD_RUNNERS_MAX 200   /* in one order; the kernel passes at most 253 descriptors with a message */
 
 enum guard_order {
         GUARD_START = 1, /* first: struct guard_start */
@@ -37,6 +37,7 @@ struct guard_start {
         const char *app;
         const char *store_url, *store_user, *store_password, *store_sentinel_user, *store_sentinel_password;
         const char *coord_url, *coord_user, *coord_password, *coord_sentinel_user, *coord_sentinel_password;
+        const char *coord_ca_file, *coord_cert_file, *coord_key_file;
 };
 
 void order_put_start(struct buffer *to, const struct guard_start *start);

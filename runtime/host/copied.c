@@ -78,7 +78,7 @@ static void refuse(struct copied *c, const struct store_status *status)
                 "member in "
                 "this folder. A local: folder serves one machine. Stop that host; or let all hosts use a coordination "
                 "that "
-                "both machines reach (zookeeper: or redis:) and record it: quiver app set coordination=URL",
+                "both machines reach (zookeeper:, etcd: or redis:) and record it: quiver app set coordination=URL",
                 c->folder, *name ? name : "of an unknown name", *machine ? machine : "a machine that it does not name");
         json_decref(document);
         end(c, -EINVAL, text);

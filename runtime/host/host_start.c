@@ -330,6 +330,9 @@ static int start_guard(struct host *h)
                 .coord_password = h->secrets.coordination,
                 .coord_sentinel_user = c->coordination.sentinel.user,
                 .coord_sentinel_password = h->secrets.coordination_sentinel,
+                .coord_ca_file = c->coordination.tls.ca_file,
+                .coord_cert_file = c->coordination.tls.cert_file,
+                .coord_key_file = c->coordination.tls.key_file,
         };
         memcpy(start.nonce, h->membership.nonce, sizeof(start.nonce));
         int r = guard_client_open(&h->guard, &h->loop, &h->leases, h->locks.alive_fd, &start, &h->error);

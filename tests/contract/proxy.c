@@ -16,7 +16,7 @@ struct proxy {
         int listener;
         uint16_t port, to_port;
         pthread_t thread;
-        atomic_bool is_held, is_ending;
+        atomic_bool is_held, is_mute, is_ending;
         atomic_uint cuts; /* asked for */
         int fds[PAIRS_MAX][2];
         unsigned pairs;
@@ -65,10 +65,11 @@ static void turn(struct proxy *p)
 {
         struct pollfd polls[1 + 2 * PAIRS_MAX] = { { .fd = p->listener, .events = POLLIN } };
         unsigned count = 1;
-        bool is_held = atomic_load(&p->is_held);
+        bool is_held = atomic_load(&p->is_held), is_mute = atomic_load(&p->is_mute);
         for (unsigned i = 0; i < p->pairs && !is_held; i++)
                 for (unsigned side = 0; side < 2; side++)
-                        polls[count++] = (struct pollfd){ .fd = p->fds[i][side], .events = POLLIN };
+                        polls[count++] =
+                                (struct pollfd){ .fd = p->fds[i][side], .events = side && is_mute ? 0 : POLLIN };
         (void)poll(polls, count, LOOK_MS);
         /* From the last: dropping one moves the last into its place. */
         for (unsigned i = (count - 1) / 2; i-- > 0;)
@@ -130,6 +131,11 @@ uint16_t proxy_port(const struct proxy *p)
 void proxy_cut(struct proxy *p)
 {
         (void)atomic_fetch_add(&p->cuts, 1);
+}
+
+void proxy_mute(struct proxy *p, bool is_mute)
+{
+        atomic_store(&p->is_mute, is_mute);
 }
 
 void proxy_hold(struct proxy *p, bool is_held)

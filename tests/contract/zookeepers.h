@@ -54,5 +54,7 @@ uint16_t proxy_port(const struct proxy *p);
 void proxy_cut(struct proxy *p);
 /* While it is set, connections are accepted and nothing passes. */
 void proxy_hold(struct proxy *p, bool is_held);
+/* While it is set, what the server says does not pass. */
+void proxy_mute(struct proxy *p, bool is_mute);
 
 #endif

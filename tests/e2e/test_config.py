@@ -50,7 +50,7 @@ def test_the_default_file_states_the_defaults_as_they_are(check, root, write):
     assert json.loads(stated.stdout) == json.loads(shown.stdout)
     examples = text.replace("//= ", "").replace("//? ", "")
     examples = re.sub(r"\n *password_(file|env).*| password_file = \"sentinel.password\";", "", examples)
-    examples = examples.replace("sqlite:../var/quiver.db", "redis+sentinel://h/m").replace('local:../var"', 'zookeeper://h"')
+    examples = examples.replace("sqlite:../var/quiver.db", "redis+sentinel://h/m").replace('local:../var"', 'etcd+tls://h"')
     said = check("-c", write("etc/a.cfg", examples)).stderr
     assert "coordination.user needs password_file" in said
     assert "store.sentinel.user needs password_file" in said and "2 errors" in said

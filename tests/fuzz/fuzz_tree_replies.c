@@ -53,7 +53,7 @@ static const struct remote_hooks hooks = { .make = rtree_request_make,
         .beat = rtree_beat,
         .tick = tick };
 
-const struct coord_driver local_driver, zookeeper_driver;
+const struct coord_driver local_driver, zookeeper_driver, etcd_driver;
 const struct coord_driver redis_tree_driver = { .scheme = "redis", .start = remote_start };
 
 /* --- answers --- */

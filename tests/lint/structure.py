@@ -34,6 +34,7 @@ MAY_INCLUDE = {
     "coord/local": {"base", "coord"},
     "coord/zookeeper": {"base", "coord"},
     "coord/redis": {"base", "coord", "redis"},
+    "coord/etcd": {"base", "coord"},
     "runner": {"base", "ring"},
     "guard": {"base", "ring", "store", "coord"},
     # host/ itself puts its rooms together; none of them knows it.
@@ -135,7 +136,7 @@ def check_tree(root):
     sources = sorted(p for p in runtime.rglob("*") if p.suffix in (".c", ".h"))
     known = {p.name for p in root.rglob("*") if p.is_file() and "build" not in p.relative_to(root).parts[:1]}
     # The libraries' own headers, and what users write.
-    known |= {"hiredis.h", "zookeeper.h", "uv.h", "sqlite3.h", "libconfig.h", "plugin.h", "my-plugin.c"}
+    known |= {"hiredis.h", "zookeeper.h", "uv.h", "sqlite3.h", "curl.h", "libconfig.h", "plugin.h", "my-plugin.c"}
     tags = {}
     for source in sources:
         path = pathlib.PurePosixPath(source.relative_to(runtime))

@@ -324,6 +324,18 @@ static void a_password_in_the_file_is_refused_and_not_repeated(void **state)
         assert_refused(f, "app = \"a\"; store = { url = \"sqlite:q\"; user = \"u\"; };", "no user or password");
 }
 
+static void etcd_takes_whole_seconds_and_tls_where_it_is_spoken(void **state)
+{
+        struct fixture *f = *state;
+        assert_refused(f, MINIMAL "coordination = { url = \"etcd://h\"; session = \"1500ms\"; };",
+                "etcd counts whole seconds");
+        assert_refused(f, MINIMAL "coordination = { url = \"etcd://h\"; tls = { ca_file = \"ca.pem\"; }; };",
+                "coordination.url speaks no TLS");
+        assert_refused(f, MINIMAL "coordination = { url = \"etcd+tls://h\"; tls = { cert_file = \"c.pem\"; }; };",
+                "belong together");
+        assert_refused(f, MINIMAL "coordination = { url = \"etcd://h\"; user = \"u\"; };", "needs password_file");
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -345,6 +357,7 @@ int main(void)
                 config_test(a_password_that_a_host_has_read_leaves_the_memory),
                 config_test(a_host_does_not_read_a_password_that_others_could_have_written),
                 config_test(a_password_in_the_file_is_refused_and_not_repeated),
+                config_test(etcd_takes_whole_seconds_and_tls_where_it_is_spoken),
         };
         int fd = mkstemp(secret_path);
         if (fd < 0)

@@ -5,7 +5,7 @@
 #define WAIT_MS 30000u
 
 static const struct place_driver *const place_drivers[] = { &local_place, &zookeeper_place, &ensemble_place,
-        &redis_place };
+        &redis_place, &etcd_place, &etcd_cluster_place };
 
 const struct place_driver *place_driver(void)
 {

@@ -33,7 +33,7 @@ struct place_driver {
         uint64_t session_ms; /* the shortest that the authority grants, or a little more */
         bool notices_death;  /* of a process, at once; otherwise after the session's timeout */
 };
-extern const struct place_driver local_place, zookeeper_place, ensemble_place, redis_place;
+extern const struct place_driver local_place, zookeeper_place, ensemble_place, redis_place, etcd_place, etcd_cluster_place;
 /* Chosen by the environment: QUIVER_COORD_DRIVER; local if it is not set. */
 const struct place_driver *place_driver(void);
 /* All groups below, on that driver; an exit status. */

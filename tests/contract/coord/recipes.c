@@ -72,6 +72,11 @@ static void a_member_rejoins_after_it_lost_its_session(void **state)
         leave(b);
 }
 
+static void pending_done_unseen(struct coord_request *request)
+{
+        assert_int_equal(request->status, 0);
+}
+
 static void whoever_came_back_unseen_has_left_and_joined(void **state)
 {
         struct world *w = *state;
@@ -83,7 +88,22 @@ static void whoever_came_back_unseen_has_left_and_joined(void **state)
                 { .kind = COORD_DELETE, .path = "members/x", .version = COORD_ANY_VERSION },
                 { .kind = COORD_CREATE, .path = "members/x", .data = T("1"), .flags = COORD_EPHEMERAL },
         };
-        assert_int_equal(multi(c, ops, 2), 0);
+        int r = multi(c, ops, 2);
+        if (r == -ENOTSUP) {
+                /* Where it takes two steps, they follow each other at once. */
+                struct pending made = { .create = { .request.done = pending_done,
+                                                .path = "members/x",
+                                                .data = T("1"),
+                                                .flags = COORD_EPHEMERAL } };
+                struct coord_delete gone = {
+                        .request.done = pending_done_unseen, .path = "members/x", .version = COORD_ANY_VERSION
+                };
+                coord_delete(c->coord, &gone);
+                coord_create(c->coord, &made.create);
+                WAIT_FOR(w, made.done);
+                r = made.status;
+        }
+        assert_int_equal(r, 0);
         WAIT_FOR(w, !strcmp(a->heard, "+x -x +x"));
         leave(a);
 }

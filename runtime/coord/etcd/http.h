@@ -1,0 +1,66 @@
+/* http.h: HTTP exchanges on the loop, several at once, by libcurl.
+ *
+ * libcurl is loaded when the first tree of etcd is opened: it brings two dozen libraries along, which would cost every
+ * runner 8 MB and 7 ms.  On the loop only. */
+#ifndef QUIVER_COORD_ETCD_HTTP_H
+#define QUIVER_COORD_ETCD_HTTP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+
+struct etcd_http;
+
+struct etcd_http_options {
+        const char *ca_file;              /* NULL: the system's authorities */
+        const char *cert_file, *key_file; /* NULL: none */
+};
+
+/* One request and its answer.  The upper half is the caller's, zeroed and filled in; it lives until done(). */
+struct etcd_exchange {
+        const char *url;
+        const char *token;   /* of authentication; NULL: none */
+        struct buffer body;  /* sent by POST; without one it is a GET */
+        size_t reply_max;    /* a longer reply is a failure */
+        uint64_t limit_ms;   /* for all of it; 0: none, it is a stream */
+        uint64_t connect_ms; /* for the connection */
+        /* Called exactly once, on the loop, never inside a call of the owner. */
+        void (*done)(struct etcd_exchange *exchange);
+        /* Streams: there is more in `reply`, which the owner takes. */
+        void (*more)(struct etcd_exchange *exchange);
+
+        int status;        /* 0: there is an answer, whatever it says; -ECONNRESET and the like: there is none */
+        bool was_sent;     /* some of it may have reached the server */
+        bool is_untrusted; /* the server's certificate could not be verified */
+        long http_code;
+        struct buffer reply;
+        struct error error; /* what libcurl says */
+
+        /* private */
+        struct etcd_exchange *prev, *next;
+        struct etcd_http *http;
+        void *easy;
+        void *headers;
+        size_t body_at;
+        bool has_more;
+        bool is_too_long;
+        char text[256];
+};
+
+/* NULL with -ENOTSUP in the error: libcurl is not installed. */
+struct etcd_http *etcd_http_new(uv_loop_t *loop, const struct etcd_http_options *options, struct error *error);
+/* No exchange may be under way.  `freed` is called on the loop. */
+void etcd_http_free(struct etcd_http *http, void (*freed)(void *self), void *self);
+
+void etcd_http_start(struct etcd_http *http, struct etcd_exchange *exchange);
+/* Ends it without done().  The owner frees it with etcd_exchange_free(). */
+void etcd_http_cancel(struct etcd_exchange *exchange);
+/* Ends all that are under way with -ECONNABORTED; done() is called soon, not in here. */
+void etcd_http_abort_all(struct etcd_http *http);
+/* Frees what an exchange has allocated, not the struct. */
+void etcd_exchange_free(struct etcd_exchange *exchange);
+
+#endif
