@@ -4,10 +4,9 @@ import json
 import pytest
 
 webdriver = pytest.importorskip("selenium.webdriver")
-from selenium.common.exceptions import ElementNotInteractableException, StaleElementReferenceException  # noqa: E402
+from selenium.common.exceptions import ElementClickInterceptedException, ElementNotInteractableException, StaleElementReferenceException  # noqa: E402
 from selenium.webdriver.chrome.options import Options  # noqa: E402
 from selenium.webdriver.chrome.service import Service  # noqa: E402
-from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 
 from hosts import wait_until  # noqa: E402
@@ -68,10 +67,11 @@ class Browser:
     def press(self, label):
         """The button or link of that text, as a person would."""
         def pressed():
-            found = [e for e in self.driver.find_elements(By.CSS_SELECTOR, "button, a, summary")
-                     if e.is_displayed() and e.text.strip() == label]
+            found = self.run("""
+                return [...document.querySelectorAll("button, a, summary")]
+                    .filter((e) => e.innerText.trim() === arguments[0] && e.getClientRects().length).at(-1) ?? null""", label)
             if found:
-                found[-1].click()
+                found.click()
             return found
 
         self.wait(self.patiently(pressed), f"a button {label!r}")
@@ -82,7 +82,7 @@ class Browser:
         def tried():
             try:
                 return condition()
-            except (StaleElementReferenceException, ElementNotInteractableException):
+            except (StaleElementReferenceException, ElementNotInteractableException, ElementClickInterceptedException):
                 return None
 
         return tried

@@ -69,6 +69,8 @@ class Shown:
             task("mail", 32, f"progress:3:8 wait:{self.folder}/go", key="long-1"),
             *[task("thumbs", 40 + n, f"wait:{self.folder}/go", key=f"photo-{n % 3}") for n in range(9)],
         ])
+        host.cli("schedule", "set", "report", "--cron", "30 2 * * sun", "--zone", "Europe/Berlin", "--handler", "mail", "80 " + xss("scheduled"))
+        host.cli("schedule", "set", "sweep", "--every", "6h", "--handler", "mail", "81 result")
         wait_until(lambda: self.get("/v1/status")["totals"]["dead"] == 9, "nine are dead")
         wait_until(lambda: self.get("/v1/status")["totals"]["running"] >= 4, "some run")
 

@@ -118,6 +118,8 @@ def test_a_host_is_drained_and_its_shards_are_seen_to_move(shown, browser):
     browser.press("Drain host-b")
     browser.wait_text("gives its 10 shards to the other hosts")
     browser.press("Drain host-b")
+    # Those where something runs stay until it ends.
+    wait_until(lambda: len(shown.fleet.members["h1"].shards()) < 10, "the others have some of them")
     browser.press("Give host-b work again")
     browser.wait(lambda: "Drain host-b" in browser.text(), "it works again")
     browser.go("shards")
@@ -125,3 +127,22 @@ def test_a_host_is_drained_and_its_shards_are_seen_to_move(shown, browser):
     browser.wait(lambda: re.search(r"host-b\s+host-a", browser.text()), "what moved, from whom to whom")
     browser.run("document.querySelector('.shards button').focus()")
     browser.wait(lambda: re.search(r"epoch\s+\d+", browser.text("main dl")), "the shard that has the focus")
+
+
+def test_a_schedule_shows_its_next_times_here_and_in_utc_is_paused_and_run(shown, browser):
+    shown.look("schedules")
+    browser.wait_text("30 2 * * sun in Europe/Berlin")
+    browser.press("report")
+    browser.wait(lambda: len(re.findall(r"\d{4}-\d\d-\d\d 0[01]:30:00Z", browser.text())) == 10, "ten times in UTC")
+    assert len(re.findall(r"02:30:00|03:30:00", browser.text())) >= 10, "and by the clock of its zone"
+    browser.shot(SHOTS / "schedule-1280-light.png")
+    browser.press("Pause report")
+    browser.press("Pause report")
+    browser.wait(lambda: browser.title().endswith("is paused"), "it is paused")
+    browser.press("Resume report")
+    browser.wait(lambda: browser.title().endswith("is active"), "it is active")
+    browser.go("schedules?name=sweep")
+    browser.press("Run it now")
+    browser.press("Run it now")
+    browser.wait_text("Submitted as", "#said")
+    wait_until(lambda: 81 in [e.number for e in shown.host.ledger() if e.what == "end"], "its task has run")
