@@ -76,6 +76,14 @@ struct coordination_config {
         uint32_t members_max;  /* 0: no limit */
 };
 
+/* For `quiver lock` and `elect`, and for the client library. */
+struct locks_config {
+        uint64_t ttl_ms;   /* of the session that holds them; 0: coordination.session */
+        uint64_t wait_ms;  /* 0: for ever */
+        uint64_t grace_ms; /* from SIGTERM to SIGKILL */
+        uint64_t backoff_ms, backoff_max_ms;
+};
+
 enum ids_layout { IDS_RECORDED, IDS_SNOWFLAKE, IDS_SONYFLAKE };
 
 /* The layout of the app's 64-bit ids, and where this process has its slot from. */
@@ -221,6 +229,7 @@ struct config {
         struct store_config store;
         struct coordination_config coordination;
         struct ids_config ids;
+        struct locks_config locks;
         struct lease_config lease;
         struct window_config window;
         struct host_config host;

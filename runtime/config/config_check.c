@@ -216,6 +216,14 @@ static void finish_handler(struct config_tree *t, struct config *config, size_t 
 }
 
 /* What the app is to have, of the kind, the widths and the epoch that are set. */
+static void check_locks(struct config_tree *t, const struct locks_config *locks)
+{
+        if (locks->ttl_ms && locks->ttl_ms < 1000)
+                problems_error(t->problems, place_of(t, "locks"), "locks: ttl is at least 1s, or 0");
+        if (locks->backoff_ms > locks->backoff_max_ms)
+                problems_error(t->problems, place_of(t, "locks"), "locks: backoff is more than backoff_max");
+}
+
 static void finish_ids(struct config_tree *t, struct ids_config *ids)
 {
         struct error error;
@@ -245,6 +253,7 @@ void config_finish(struct config_tree *t, struct config *config)
                 config->host.name = machine_name();
         finish_coordination(t, config);
         finish_ids(t, &config->ids);
+        check_locks(t, &config->locks);
         check_secret(t, "store", &config->store.password);
         check_secret(t, "coordination", &config->coordination.password);
         check_sentinel(t, "store", &config->store.url, &config->store.sentinel);

@@ -207,6 +207,21 @@ static const struct field ids_fields[] = {
 };
 static const struct group ids_table = TABLE(ids_fields);
 
+static const struct field locks_fields[] = {
+        DURATION("ttl", locks_config, ttl_ms, "0", 0, 5 * MINUTE, RESTART,
+                "How long a lock outlives a machine that is lost: the session of whoever holds it. 0: "
+                "`coordination.session`; else at least a second."),
+        DURATION(
+                "wait", locks_config, wait_ms, "0", 0, 365 * DAY, RESTART, "How long to wait for a lock. 0: for ever."),
+        DURATION("grace", locks_config, grace_ms, "5s", 0, HOUR, RESTART,
+                "From SIGTERM to SIGKILL for a command whose lock is lost."),
+        DURATION("backoff", locks_config, backoff_ms, "50ms", 1, HOUR, RESTART,
+                "With `--retries`: the longest pause before the first retry; each pause is random, and its limit "
+                "doubles."),
+        DURATION("backoff_max", locks_config, backoff_max_ms, "5s", 1, HOUR, RESTART, "Where the doubling ends."),
+};
+static const struct group locks_table = TABLE(locks_fields);
+
 static const struct field lease_fields[] = {
         DURATION("ttl", lease_config, ttl_ms, "10s", 500, 10 * MINUTE, LIVE,
                 "How long a host may act on a shard without renewing: shorter means a quicker takeover of a lost "
@@ -410,6 +425,7 @@ static const struct field config_fields[] = {
         GROUP("coordination", config, coordination, &coordination_table,
                 "Which hosts are members, and which shards each owns."),
         GROUP("ids", config, ids, &ids_table, "Unique 64-bit ids: `quiver id`, `next_id`, `qv_client_next_id`."),
+        GROUP("locks", config, locks, &locks_table, "Locks and elections: `quiver lock`, `quiver elect`."),
         GROUP("lease", config, lease, &lease_table, "The right to act on a shard."),
         GROUP("window", config, window, &window_table, "What a host claims ahead."),
         GROUP("host", config, host, &host_table, "This host."),

@@ -5,7 +5,7 @@
 static void on_front(void *self, uint64_t token)
 {
         struct lock *lock = self;
-        lock->is_try = false;
+        lock->is_try = lock->queue.gives_up = false;
         if (lock->events.acquired)
                 lock->events.acquired(lock->events.self, token);
 }
@@ -61,15 +61,20 @@ void lock_init(
         lock->queue.removes_empty = true;
 }
 
+void lock_set_limit(struct lock *lock, uint32_t limit)
+{
+        queue_set_limit(&lock->queue, limit);
+}
+
 void lock_acquire(struct lock *lock)
 {
-        lock->is_try = false;
+        lock->is_try = lock->queue.gives_up = false;
         queue_enter(&lock->queue);
 }
 
 void lock_try(struct lock *lock)
 {
-        lock->is_try = true;
+        lock->is_try = lock->queue.gives_up = true;
         queue_enter(&lock->queue);
 }
 

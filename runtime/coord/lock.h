@@ -1,8 +1,10 @@
-/* lock.h: a lock that processes of an app share, given in order of arrival.
+/* lock.h: a lock that processes of an app share, given in order of arrival: to one at a time, to n at a time (a
+ * semaphore), or to all those that share it.
  *
  * It is held until it is released or lost: lost with the session, or because somebody removed our node.  Whatever it
- * protects should be given the token with each access, and refuse a token that is older than one it has seen.  There is
- * no timeout: the caller ends waiting with lock_release(). */
+ * protects should be given the token with each access, and refuse a token that is older than one it has seen.  (Several
+ * that hold it at once have tokens in the order in which they asked.)  There is no timeout: the caller ends waiting
+ * with lock_release(). */
 #ifndef QUIVER_COORD_LOCK_H
 #define QUIVER_COORD_LOCK_H
 
@@ -29,6 +31,11 @@ struct lock {
 /* The lock NAME of the app; `nonce` must be different for each struct lock of that name. */
 void lock_init(
         struct lock *lock, struct coord *coord, const char *name, const char *nonce, const struct lock_events *events);
+/* How many may hold it together with us: 1 (the default), LOCK_SHARED: any number of others that share it, or 2 to
+ * QUEUE_LIMIT_MAX: a semaphore.  Of several limits the smallest counts, as queue.h says.  Not while it is held or
+ * waited for. */
+#define LOCK_SHARED QUEUE_NO_LIMIT
+void lock_set_limit(struct lock *lock, uint32_t limit);
 /* Waits in the queue until it is acquired. */
 void lock_acquire(struct lock *lock);
 /* Acquires it if it is free; else busy() is called. */

@@ -1,7 +1,9 @@
 #include "coord/queue.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -16,8 +18,20 @@ void queue_init(
 {
         *queue = (struct queue){ .events = *events, .coord = coord };
         (void)snprintf(queue->path, sizeof(queue->path), "%s", path);
-        (void)snprintf(queue->ticket, sizeof(queue->ticket), "%.*s/%.*s-", (int)(COORD_PATH_MAX - QUEUE_ID_MAX - 20),
-                path, (int)QUEUE_ID_MAX, id);
+        (void)snprintf(queue->id, sizeof(queue->id), "%s", id);
+        queue_set_limit(queue, 1);
+}
+
+void queue_set_limit(struct queue *queue, uint32_t limit)
+{
+        char kind[16] = "";
+        if (limit == QUEUE_NO_LIMIT)
+                (void)snprintf(kind, sizeof(kind), ".s");
+        else if (limit > 1)
+                (void)snprintf(kind, sizeof(kind), ".%" PRIu32, limit);
+        (void)snprintf(queue->ticket, sizeof(queue->ticket), "%.*s/%s%s-", (int)(COORD_PATH_MAX - QUEUE_ID_MAX - 40),
+                queue->path, queue->id, kind);
+        queue->limit = limit;
 }
 
 static struct queue *queue_of(struct coord_request *request)
@@ -72,18 +86,46 @@ static void created(struct queue *queue)
                 if (strlen(queue->own) <= strlen(queue->path) || !is_ours(queue, queue->own + strlen(queue->path) + 1))
                         refuse_place(queue);
         } else if (is_unknown(status) || status == -EEXIST) {
+                queue->is_unsure = true;
                 queue->step = QUEUE_FIND;
         } else {
                 fail(queue);
         }
 }
 
-/* The number at the end of a name, which may begin with anything.  NULL: it is no name of this queue. */
-static const char *number_of(const char *name)
+const char *queue_number_of(const char *name)
 {
         size_t size = strlen(name);
         const char *number = size > SEQUENCE_DIGITS ? name + size - SEQUENCE_DIGITS : "";
         return strspn(number, "0123456789") == SEQUENCE_DIGITS ? number : NULL;
+}
+
+uint32_t queue_limit_of(const char *name)
+{
+        const char *dot = strrchr(name, '.');
+        char *end;
+        if (!dot || strlen(dot) < SEQUENCE_DIGITS + 3)
+                return 1;
+        if (dot[1] == 's' && dot[2] == '-')
+                return QUEUE_NO_LIMIT;
+        unsigned long limit = strtoul(dot + 1, &end, 10);
+        /* Whatever else it is called, it waits alone. */
+        return *end == '-' && strlen(end) == SEQUENCE_DIGITS + 1 && limit > 1 && limit <= QUEUE_LIMIT_MAX
+                       ? (uint32_t)limit
+                       : 1;
+}
+
+uint32_t queue_smaller_limit(uint32_t a, uint32_t b)
+{
+        if (a == QUEUE_NO_LIMIT || b == QUEUE_NO_LIMIT)
+                return a == QUEUE_NO_LIMIT ? b : a;
+        return a < b ? a : b;
+}
+
+bool queue_is_in_front(uint32_t before, uint32_t smallest, uint32_t limit)
+{
+        uint32_t all = queue_smaller_limit(smallest, limit);
+        return all == QUEUE_NO_LIMIT || before < all;
 }
 
 /* Whether the node of that name is ours.  There may be several: of a create that got no answer, or a late one. */
@@ -91,7 +133,7 @@ static bool is_ours(const struct queue *queue, const char *name)
 {
         const char *ticket = queue->ticket + strlen(queue->path) + 1;
         return !strncmp(name, ticket, strlen(ticket)) && strlen(name) == strlen(ticket) + SEQUENCE_DIGITS &&
-               number_of(name);
+               queue_number_of(name);
 }
 
 static void take_place(struct queue *queue, const char *name)
@@ -99,24 +141,100 @@ static void take_place(struct queue *queue, const char *name)
         (void)snprintf(queue->own, sizeof(queue->own), "%.*s/%.255s", (int)(COORD_PATH_MAX - 257), queue->path, name);
 }
 
-/* Our node with the lowest number, if there is one. */
+/* Who is before a place. */
+struct queue_before {
+        uint32_t count;
+        uint32_t smallest;    /* of their limits */
+        const char *previous; /* the last of them; NULL: there is none */
+        const char *alone;    /* the last of them whose limit is 1 */
+        const char *ours;     /* the first of them that is ours */
+};
+
+static bool is_later(const char *name, const char *than)
+{
+        return !than || strcmp(queue_number_of(name), queue_number_of(than)) > 0;
+}
+
+/* `own` NULL: as if our place were the next. */
+static struct queue_before look_before(const struct queue *queue, const char *own)
+{
+        struct queue_before before = { 0 };
+        for (uint32_t i = 0; i < queue->children.names_count; i++) {
+                const char *name = queue->children.names[i];
+                if (!queue_number_of(name) || (own && !is_later(own, name)))
+                        continue;
+                before.count++;
+                before.smallest = queue_smaller_limit(before.smallest, queue_limit_of(name));
+                if (is_later(name, before.previous))
+                        before.previous = name;
+                if (queue_limit_of(name) == 1 && is_later(name, before.alone))
+                        before.alone = name;
+                if (is_ours(queue, name) && (!before.ours || is_later(before.ours, name)))
+                        before.ours = name;
+        }
+        return before;
+}
+
+static void watch_place(struct queue *queue, const char *name, enum queue_step step)
+{
+        (void)snprintf(
+                queue->watched, sizeof(queue->watched), "%.*s/%.255s", (int)(COORD_PATH_MAX - 257), queue->path, name);
+        queue->step = step;
+}
+
+/* What to do without a place. */
+static void found_none(struct queue *queue, const struct queue_before *before)
+{
+        queue->is_unsure = false;
+        if (!queue->wants) {
+                /* Whoever is there tidies up. */
+                queue->is_untidy &= !before->count;
+                queue->step = queue->is_untidy ? QUEUE_TIDY : QUEUE_REST;
+        } else if (queue->gives_up && !queue_is_in_front(before->count, before->smallest, queue->limit)) {
+                watch_place(queue, before->previous, QUEUE_PEEK);
+        } else {
+                queue->step = QUEUE_CREATE;
+        }
+}
+
+/* Takes our node with the lowest number, if there is one. */
 static void found(struct queue *queue)
 {
-        const char *own = NULL;
         if (is_unknown(queue->request.status))
                 return;
         if (queue->request.status) {
                 fail(queue);
                 return;
         }
-        for (uint32_t i = 0; i < queue->children.names_count; i++) {
-                const char *name = queue->children.names[i];
-                if (is_ours(queue, name) && (!own || strcmp(number_of(name), number_of(own)) < 0))
-                        own = name;
+        struct queue_before before = look_before(queue, NULL);
+        if (before.ours) {
+                take_place(queue, before.ours);
+                queue->step = QUEUE_VERIFY;
+        } else {
+                found_none(queue, &before);
         }
-        queue->step = own ? QUEUE_VERIFY : queue->wants ? QUEUE_CREATE : queue->is_untidy ? QUEUE_TIDY : QUEUE_REST;
-        if (own)
-                take_place(queue, own);
+}
+
+/* Of who would have to wait.  A place that no session holds is removed by those who wait behind it. */
+static void peeked(struct queue *queue)
+{
+        int status = queue->request.status;
+        if (is_unknown(status))
+                return;
+        if (status && status != -ENOENT && status != -EBADMSG) {
+                fail(queue);
+                return;
+        }
+        queue->watched[0] = 0;
+        if (status) {
+                queue->step = status == -ENOENT ? QUEUE_FIND : QUEUE_CREATE;
+        } else if (!queue->get.stat.owner) {
+                queue->step = QUEUE_CREATE;
+        } else {
+                queue->wants = false;
+                queue->is_leaving = true;
+                queue->step = QUEUE_REST;
+        }
 }
 
 static void verified(struct queue *queue)
@@ -135,37 +253,57 @@ static void verified(struct queue *queue)
         }
 }
 
+static bool is_there(const struct queue *queue, const char *own)
+{
+        for (uint32_t i = 0; i < queue->children.names_count; i++)
+                if (!strcmp(queue->children.names[i], own))
+                        return true;
+        return false;
+}
+
 static void looked(struct queue *queue)
 {
         const char *own = queue->own + strlen(queue->path) + 1;
-        const char *before = NULL;
-        bool is_there = false;
         if (is_unknown(queue->request.status))
                 return;
         if (queue->request.status) {
                 fail(queue);
                 return;
         }
-        for (uint32_t i = 0; i < queue->children.names_count; i++) {
-                const char *name = queue->children.names[i];
-                const char *number = number_of(name);
-                is_there |= !strcmp(name, own);
-                if (number && strcmp(number, number_of(own)) < 0 && (!before || strcmp(number, number_of(before)) > 0))
-                        before = name;
-        }
-        if (!is_there) {
+        if (!is_there(queue, own)) {
                 lose(queue);
                 return;
         }
-        if (before && is_ours(queue, before)) {
-                /* The place before ours is ours, too: we take that one. */
-                take_place(queue, before);
+        queue->has_others = queue->children.names_count > 1;
+        struct queue_before before = look_before(queue, own);
+        if (before.ours) {
+                /* A place before ours is ours, too: we take that one. */
+                queue->is_unsure = true;
+                take_place(queue, before.ours);
                 queue->step = QUEUE_VERIFY;
-                return;
+        } else if (queue_is_in_front(before.count, before.smallest, queue->limit)) {
+                watch_place(queue, own, QUEUE_WATCH);
+        } else if (queue->limit == 1 || before.alone) {
+                watch_place(queue, queue->limit == 1 ? before.previous : before.alone, QUEUE_WATCH);
+        } else {
+                /* Any of those before may make room: the look has set the watch. */
+                (void)snprintf(queue->watched, sizeof(queue->watched), "%s", queue->path);
+                queue->step = QUEUE_REST;
+                if (queue->events.behind)
+                        queue->events.behind(queue->events.self);
         }
-        (void)snprintf(queue->watched, sizeof(queue->watched), "%.*s/%.255s", (int)(COORD_PATH_MAX - 257), queue->path,
-                before ? before : own);
-        queue->step = QUEUE_WATCH;
+}
+
+#define REQUEST "resign=asked "
+
+void queue_put_request(char ret_text[QUEUE_SAYS_MAX], struct span says)
+{
+        (void)snprintf(ret_text, QUEUE_SAYS_MAX, REQUEST "%.*s", (int)says.size, says.size ? says.data : "");
+}
+
+static bool is_request(struct span says)
+{
+        return says.size >= strlen(REQUEST) && !memcmp(says.data, REQUEST, strlen(REQUEST));
 }
 
 static void watching(struct queue *queue)
@@ -188,6 +326,7 @@ static void watching(struct queue *queue)
                 return;
         }
         queue->step = status ? QUEUE_LOOK : QUEUE_REST;
+        bool is_asked = is_own && !queue->request.status && is_request(queue->get.data);
         if (is_own && !queue->is_front) {
                 queue->is_front = true;
                 if (queue->events.front)
@@ -195,6 +334,8 @@ static void watching(struct queue *queue)
         } else if (!is_own && !status && queue->events.behind) {
                 queue->events.behind(queue->events.self);
         }
+        if (is_asked && queue->is_front && queue->events.asked)
+                queue->events.asked(queue->events.self);
 }
 
 static void cleared(struct queue *queue)
@@ -221,7 +362,10 @@ static void removed(struct queue *queue)
                 return;
         }
         queue->own[0] = queue->watched[0] = 0;
-        queue->step = QUEUE_FIND;
+        if (queue->wants || queue->is_unsure || queue->has_others)
+                queue->step = QUEUE_FIND;
+        else
+                queue->step = queue->is_untidy ? QUEUE_TIDY : QUEUE_REST;
 }
 
 /* A node that has children again is not deleted, and one that another process deleted first is gone. */
@@ -254,6 +398,9 @@ static void answered(struct queue *queue)
         case QUEUE_VERIFY:
                 verified(queue);
                 break;
+        case QUEUE_PEEK:
+                peeked(queue);
+                break;
         case QUEUE_LOOK:
                 looked(queue);
                 break;
@@ -284,8 +431,9 @@ static void on_done(struct coord_request *request)
                 queue->session = 0; /* until the next session is reported */
         if (queue->is_stale || request->status == -EOWNERDEAD) {
                 /* A node that was made although no answer came is found by the id in its name. */
-                if (queue->step == QUEUE_CREATE)
+                if (queue->step == QUEUE_CREATE || queue->step == QUEUE_PEEK)
                         queue->step = QUEUE_FIND;
+                queue->is_unsure = true;
                 queue->is_stale = false;
         } else {
                 answered(queue);
@@ -311,8 +459,14 @@ static void start(struct queue *queue)
                 break;
         case QUEUE_FIND:
         case QUEUE_LOOK:
-                queue->children = (struct coord_children){ .request = request, .path = queue->path };
+                queue->children = (struct coord_children){
+                        .request = request, .path = queue->path, .watch = queue->step == QUEUE_LOOK && queue->limit != 1
+                };
                 coord_children(queue->coord, &queue->children);
+                break;
+        case QUEUE_PEEK:
+                queue->get = (struct coord_get){ .request = request, .path = queue->watched };
+                coord_get(queue->coord, &queue->get);
                 break;
         case QUEUE_VERIFY:
                 queue->get = (struct coord_get){ .request = request, .path = queue->own };
@@ -356,8 +510,9 @@ void queue_enter(struct queue *queue)
 {
         queue->wants = true;
         queue->is_leaving = false;
+        /* Who gives up looks first, and makes no node that others would have to wait for. */
         if (queue->step == QUEUE_REST && !queue->own[0])
-                queue->step = QUEUE_FIND;
+                queue->step = queue->gives_up || queue->is_unsure ? QUEUE_FIND : QUEUE_CREATE;
         pump(queue);
 }
 
@@ -365,7 +520,8 @@ bool queue_leave(struct queue *queue)
 {
         queue->wants = queue->is_front = false;
         /* Nothing was sent yet. */
-        if (!queue->own[0] && !queue->is_busy && (queue->step == QUEUE_CREATE || !queue->session))
+        if (!queue->own[0] && !queue->is_busy &&
+                (queue->step == QUEUE_CREATE || queue->step == QUEUE_PEEK || !queue->session))
                 queue->step = QUEUE_REST;
         queue->is_leaving = queue->own[0] || queue->is_busy || queue->step != QUEUE_REST;
         queue->is_failed = false;

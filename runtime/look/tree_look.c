@@ -163,7 +163,8 @@ static void set_says(json_t *o, struct span says)
                 *end = 0;
                 if (!strcmp(at, "pid") || !strcmp(at, "since_ms"))
                         view_json_number(o, at, strtoull(value, NULL, 10));
-                else if (!strcmp(at, "machine") || !strcmp(at, "command"))
+                else if (!strcmp(at, "machine") || !strcmp(at, "command") || !strcmp(at, "host") ||
+                         !strcmp(at, "handler") || !strcmp(at, "task") || !strcmp(at, "resign"))
                         view_json_set_text(o, at, value);
                 at = next;
         }
@@ -201,24 +202,47 @@ static bool ask_node(struct locks_look *look)
         return ask_name(look);
 }
 
+/* Whether the place is at the front; it comes after those that were counted before. */
+static bool count_place(struct locks_rank *rank, const char *name)
+{
+        uint32_t limit = queue_limit_of(name);
+        bool is_in_front = queue_is_in_front(rank->before, rank->smallest, limit);
+        rank->before++;
+        rank->smallest = queue_smaller_limit(rank->smallest, limit);
+        return is_in_front;
+}
+
+static uint64_t count_waiting(const struct strings *nodes)
+{
+        struct locks_rank rank = { 0 };
+        uint64_t waiting = 0;
+        for (size_t i = 0; i < nodes->count; i++)
+                waiting += !count_place(&rank, nodes->items[i]);
+        return waiting;
+}
+
 static void take_queue(struct locks_look *look)
 {
         take_names(&look->nodes, &look->look);
         if (look->nodes.count)
                 qsort(look->nodes.items, look->nodes.count, sizeof(*look->nodes.items), by_number);
         look->node = 0;
+        look->rank = (struct locks_rank){ 0 };
         look->item = json_object();
         view_json_set_text(look->item, "name", look->names.items[look->name]);
         view_json_set_text(look->item, "kind", kinds[look->kind].kind);
-        view_json_number(look->item, "waiting", look->nodes.count ? look->nodes.count - 1 : 0);
+        view_json_number(look->item, "waiting", count_waiting(&look->nodes));
         (void)json_object_set_new(look->item, "queue", json_array());
 }
 
 static void take_node(struct locks_look *look)
 {
         const struct coord_get *get = &look->look.get;
+        const char *name = look->nodes.items[look->node++];
         json_t *o = json_object();
-        look->node++;
+        view_json_set_text(o, "node", name);
+        view_json_number(o, "limit", queue_limit_of(name));
+        (void)json_object_set_new(o, "holds", json_boolean(count_place(&look->rank, name)));
         if (get->request.status == 0) {
                 view_json_number(o, "token", get->stat.created);
                 set_says(o, get->data);

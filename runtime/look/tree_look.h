@@ -9,6 +9,7 @@
 
 #include "base/strings.h"
 #include "coord/coord.h"
+#include "coord/queue.h"
 #include "view/members.h"
 
 struct tree_look {
@@ -63,6 +64,11 @@ void membership_look_free(struct membership_look *look);
 #define LOCKS_MAX 200u /* that are looked at, of each kind */
 #define QUEUE_MAX 20u  /* processes of one of them that are shown */
 
+/* The places of a queue that were counted so far. */
+struct locks_rank {
+        uint32_t before, smallest;
+};
+
 enum locks_step { LOCKS_BEGIN, LOCKS_NAMES, LOCKS_QUEUE, LOCKS_NODE };
 
 /* Zeroed, then locks_look_init(). */
@@ -76,6 +82,7 @@ struct locks_look {
         struct strings nodes; /* of that one, in the order of their numbers */
         size_t node;
         json_t *item;
+        struct locks_rank rank;
         enum locks_step step;
 };
 

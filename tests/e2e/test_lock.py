@@ -1,4 +1,5 @@
 """`quiver lock` and `quiver elect`: a command that runs in one place at a time, and is stopped when it may not."""
+import json
 import os
 import pathlib
 import signal
@@ -138,10 +139,10 @@ def test_a_command_that_is_killed_says_by_what(start):
 def test_who_tries_gives_up_at_once_and_runs_nothing(start, place):
     holder(start, place)
     code, out, err = run(start, "lock", "job", "--try", "--", "echo", "ran")
-    assert (code, out) == (1, "")
+    assert (code, out) == (75, "")
     assert "somebody else has it" in err
-    assert run(start, "lock", "job", "--try", "--busy-code", "75", "--", "echo", "ran")[:2] == (75, "")
-    assert run(start, "lock", "job", "--wait", "100ms", "--", "echo", "ran")[:2] == (1, "")
+    assert run(start, "lock", "job", "--try", "--busy-code", "9", "--", "echo", "ran")[:2] == (9, "")
+    assert run(start, "lock", "job", "--wait", "100ms", "--", "echo", "ran")[:2] == (75, "")
     assert run(start, "lock", "other", "--try", "--", "echo", "ran")[:2] == (0, "ran\n")
 
 
@@ -349,3 +350,105 @@ def test_a_lock_of_a_task_that_crashed_is_free(locker):
     gate.touch()
     locker.wait_for_log("event=crash")
     assert taken(locker, "take one")[0] == 0
+
+
+# --- several holders, looking, intervening --------------------------------------------------------------------------------
+
+def listed(start, *words):
+    code, out, err = run(start, "lock", "list", "--json", *words)
+    assert code == 0, err
+    return json.loads(out)
+
+
+def states(start, name):
+    """Whether each place of that lock is held, in order."""
+    for lock in listed(start)["locks"]:
+        if (lock["kind"], lock["name"]) == ("lock", name):
+            return [place["holds"] for place in [lock["holder"], *lock["queue"]]]
+    return []
+
+
+def waiting(start, place, *words):
+    """One whose command holds until it is killed; returns at once."""
+    return start("lock", *words, "--", "sleep", "1000")
+
+
+def test_readers_share_and_a_writer_waits_for_all_of_them(start, place):
+    readers = [waiting(start, place, "job", "--shared") for _ in range(2)]
+    wait_for(lambda: states(start, "job") == [True, True])
+    writer = waiting(start, place, "job")
+    wait_for(lambda: states(start, "job") == [True, True, False])
+    late = waiting(start, place, "job", "--shared")
+    wait_for(lambda: states(start, "job") == [True, True, False, False])
+    for reader in readers:
+        reader.terminate()
+    wait_for(lambda: states(start, "job") == [True, False])
+    writer.terminate()
+    wait_for(lambda: states(start, "job") == [True])
+    late.terminate()
+
+
+def test_a_semaphore_has_so_many_holders_and_no_more(start, place):
+    holders = [waiting(start, place, "job", "--semaphore", "2") for _ in range(3)]
+    wait_for(lambda: states(start, "job") == [True, True, False])
+    assert run(start, "lock", "job", "--semaphore", "2", "--try", "--", "true")[0] == 75
+    for one in holders:
+        one.terminate()
+
+
+def test_who_retries_gives_up_after_so_many_or_has_it_in_the_end(start, place):
+    child, pid = holder(start, place)
+    code, _, err = run(start, "lock", "job", "--retries", "2", "--backoff", "1ms,5ms", "--verbose", "--", "true")
+    assert code == 75 and err.count("follows after") == 2
+    late = start("lock", "job", "--retries", "forever", "--backoff", "1ms,20ms", "--", "echo", "ran")
+    child.terminate()
+    assert late.communicate(timeout=PATIENCE_S)[0] == "ran\n" and late.returncode == 0
+
+
+def test_a_lock_is_listed_with_its_holder_and_broken_with_a_trace(start, place):
+    child, pid = holder(start, place)
+    found = listed(start)["locks"][0]["holder"]
+    assert (found["command"], found["holds"], found["limit"]) == ("sh", True, 1) and found["pid"] and found["since_ms"]
+    next_one = start("lock", "job", "--", "echo", "ran")
+    wait_for(lambda: states(start, "job") == [True, False])
+    code, out, _ = run(start, "lock", "break", "job")
+    assert code == 0 and "broke lock job, held by machine=" in out
+    assert child.wait(PATIENCE_S) == 1 and not is_alive(pid)
+    assert next_one.communicate(timeout=PATIENCE_S)[0] == "ran\n"
+    assert listed(start)["breaks"] == [out.strip()]
+    code, _, err = run(start, "lock", "break", "job")
+    assert code == 1 and "nobody holds the lock job" in err
+
+
+def test_a_leader_that_is_asked_to_resign_ends_its_command_first(start, place):
+    first, pid = holder(start, place, "elect")
+    second = start("elect", "job", "--", "sh", "-c", f"kill -0 {pid} && echo both || echo alone")
+    wait_for(lambda: [lock["waiting"] for lock in listed(start)["locks"]] == [1])
+    code, out, _ = run(start, "elect", "job", "--who", "--json")
+    assert code == 0 and json.loads(out)["command"] == "sh"
+    assert run(start, "elect", "job", "--resign")[0] == 0
+    assert second.communicate(timeout=PATIENCE_S)[0] == "alone\n"
+    assert not is_alive(pid)
+    wait_for(lambda: len(list(place.glob("pid-*"))) and run(start, "elect", "job", "--who")[0] == 0)  # it stands again
+    first.terminate()
+    first.wait(PATIENCE_S)
+    assert run(start, "elect", "job", "--who")[0] == 1
+
+
+def test_who_follows_hears_of_each_join_and_leave_once(host):
+    host.configure()
+    host.start("--name", "a")
+    follower = subprocess.Popen([host.quiver, "members", "--follow", "--json", "-c", host.config], stdout=subprocess.PIPE,
+                                text=True)
+    try:
+        heard = [json.loads(follower.stdout.readline())]
+        assert host.stop() == 0
+        heard.append(json.loads(follower.stdout.readline()))
+        host.start("--name", "b")
+        heard.append(json.loads(follower.stdout.readline()))
+    finally:
+        follower.terminate()
+        follower.wait()
+        follower.stdout.close()
+    assert [(one["event"], one["name"]) for one in heard] == [("joined", "a"), ("left", "a"), ("joined", "b")]
+    assert heard[0]["nonce"] == heard[1]["nonce"] != heard[2]["nonce"]

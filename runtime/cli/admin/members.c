@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "cli/admin/known.h"
+#include "cli/admin/members_follow.h"
 #include "cli/admin/membership_ask.h"
 #include "cli/command.h"
 #include "cli/open.h"
@@ -17,6 +18,7 @@ struct members_request {
         const char *config;
         const char *verb, *name; /* NULL: only look */
         bool is_watch;
+        bool is_follow;
         bool all_moves;
         bool has_json;
 };
@@ -91,11 +93,14 @@ int cmd_members(int argc, char **argv)
         const struct option table[] = {
                 OPT_CONFIG(&q.config),
                 OPT_FLAG("--watch", &q.is_watch, "again every 2 s, until it is interrupted"),
+                OPT_FLAG("--follow", &q.is_follow,
+                        "a line for each that is there, joins or leaves, until it is interrupted"),
                 OPT_FLAG("--moves", &q.all_moves, "all moves that are remembered, not only the latest ten"),
                 OPT_JSON(&q.has_json),
         };
         struct options o = {
-                .usage = "members [--watch] [--moves] [--json]\n       quiver members drain|activate NAME",
+                .usage = "members [--watch] [--moves] [--json]\n       quiver members --follow [--json]\n       quiver "
+                         "members drain|activate NAME",
                 .about = "The hosts of this app: what each was assigned, who leads, and which shards moved and why.\n"
                          "drain: the host of that name gives its shards away and gets none; activate takes that back.",
                 OPTIONS_TABLE(table),
@@ -115,5 +120,9 @@ int cmd_members(int argc, char **argv)
         q.name = q.verb ? o.words[1] : NULL;
         if (q.name && strlen(q.name) > ASSIGN_NAME_MAX)
                 return options_wrong(&o, "a host's name has at most %u bytes", ASSIGN_NAME_MAX);
+        if (q.is_follow && (q.verb || q.is_watch || q.all_moves))
+                return options_wrong(&o, "--follow goes with --json only");
+        if (q.is_follow)
+                return members_follow(o.command, q.config, q.has_json);
         return cli_act(&o, q.config, act, &q);
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,19 @@ static const int signal_numbers[HELD_SIGNALS] = { SIGCHLD, SIGTERM, SIGINT, SIGH
 static void say(const struct held *held, const char *what)
 {
         (void)fprintf(stderr, "quiver %s %s: %s\n", held->tree.command, held->name, what);
+}
+
+/* Each step, for who wants to know. */
+__attribute__((format(printf, 2, 3))) static void tell(const struct held *held, const char *format, ...)
+{
+        char text[512];
+        va_list args;
+        if (!held->is_verbose)
+                return;
+        va_start(args, format);
+        (void)vsnprintf(text, sizeof(text), format, args);
+        va_end(args);
+        say(held, text);
 }
 
 static void finish(struct held *held, int code)
@@ -74,6 +88,7 @@ static void start_command(struct held *held)
         }
         (void)setpgid(pid, pid); /* whoever of the two is first */
         held->pid = held->group = pid;
+        tell(held, "%s runs as process %d", held->argv[0], (int)pid);
 }
 
 /* It, or what it has started. */
@@ -177,6 +192,8 @@ static void on_had(void *self, uint64_t token)
         held->token = token;
         held->is_held = true;
         (void)uv_timer_stop(&held->wait_timer);
+        tell(held, "%s after %" PRIu64 " ms, token %" PRIu64, held->is_election ? "leads" : "had",
+                clock_boot_ms() - held->asked_ms, token);
         /* One that was stopped and is not gone yet is waited for. */
         if (!is_running(held))
                 start_command(held);
@@ -196,12 +213,56 @@ static void on_lost(void *self)
 
 static void on_left(void *self)
 {
-        ((struct held *)self)->has_left = true;
+        struct held *held = self;
+        held->has_left = true;
+        tell(held, "given back");
+}
+
+/* Somebody wants another to lead.  It stays ours until the command is gone. */
+static void on_asked(void *self)
+{
+        struct held *held = self;
+        if (!held->is_held || held->is_stepping_down)
+                return;
+        say(held, "asked to resign; the command is stopped");
+        held->is_held = false;
+        held->is_stepping_down = true;
+        held->was_lost = is_running(held);
+        stop_command(held, SIGTERM);
+        if (!is_running(held))
+                step_down(held);
+}
+
+static void on_retry_timer(uv_timer_t *timer)
+{
+        struct held *held = timer->data;
+        if (!held->is_over)
+                lock_try(&held->lock);
+}
+
+/* A random pause up to a limit that doubles, so that those who failed together do not come back together. */
+static void try_later(struct held *held)
+{
+        uint64_t limit_ms = held->backoff_max_ms;
+        uint64_t random = 0;
+        if (held->tries < 32 && held->backoff_ms << held->tries < limit_ms)
+                limit_ms = held->backoff_ms << held->tries;
+        if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
+                abort();
+        held->tries++;
+        held->retries -= held->retries != HELD_FOREVER;
+        uint64_t pause_ms = random % (limit_ms + 1);
+        tell(held, "somebody else has it; try %" PRIu32 " follows after %" PRIu64 " ms", held->tries + 1, pause_ms);
+        (void)uv_timer_start(&held->retry_timer, on_retry_timer, pause_ms, 0);
 }
 
 static void on_busy(void *self)
 {
         struct held *held = self;
+        if (held->has_retries && held->retries) {
+                try_later(held);
+                return;
+        }
         say(held, "somebody else has it");
         finish(held, held->busy_code);
 }
@@ -338,9 +399,12 @@ static void start_recipe(struct held *held)
         struct coord_info info;
         nonce_text(nonce);
         if (held->is_election) {
-                struct queue_events events = {
-                        .front = on_had, .lost = on_lost, .left = on_left, .failed = on_failed, .self = held
-                };
+                struct queue_events events = { .front = on_had,
+                        .lost = on_lost,
+                        .left = on_left,
+                        .asked = on_asked,
+                        .failed = on_failed,
+                        .self = held };
                 (void)snprintf(path, sizeof(path), "elections/%.255s", held->name);
                 queue_init(&held->queue, held->tree.coord, path, nonce, &events);
                 held->queue.removes_empty = true;
@@ -355,12 +419,14 @@ static void start_recipe(struct held *held)
                         .self = held };
                 lock_init(&held->lock, held->tree.coord, held->name, nonce, &events);
                 say_who(held, held->lock.queue.says);
-                if (held->is_try)
+                lock_set_limit(&held->lock, held->limit);
+                if (held->is_try || held->has_retries)
                         lock_try(&held->lock);
                 else
                         lock_acquire(&held->lock);
         }
         held->is_open = true;
+        held->asked_ms = clock_boot_ms();
         coord_info(held->tree.coord, &info);
         on_session(held, info.state, info.session);
         uint64_t wait_ms = held->is_try ? info.session_ms : held->wait_ms;
@@ -371,7 +437,8 @@ static void start_recipe(struct held *held)
 static void start_handles(struct held *held)
 {
         uv_loop_t *loop = &held->tree.loop;
-        uv_timer_t *timers[] = { &held->wait_timer, &held->kill_timer, &held->sweep_timer, &held->front_timer };
+        uv_timer_t *timers[] = { &held->wait_timer, &held->kill_timer, &held->sweep_timer, &held->front_timer,
+                &held->retry_timer };
         for (unsigned i = 0; i < sizeof(timers) / sizeof(timers[0]); i++) {
                 (void)uv_timer_init(loop, timers[i]);
                 timers[i]->data = held;
@@ -398,6 +465,7 @@ static void close_handles(struct held *held)
         uv_close((uv_handle_t *)&held->kill_timer, NULL);
         uv_close((uv_handle_t *)&held->sweep_timer, NULL);
         uv_close((uv_handle_t *)&held->front_timer, NULL);
+        uv_close((uv_handle_t *)&held->retry_timer, NULL);
         uv_close((uv_handle_t *)&held->front_poll, NULL);
         for (unsigned i = 0; i < HELD_SIGNALS; i++)
                 uv_close((uv_handle_t *)&held->signals[i], NULL);
@@ -420,15 +488,29 @@ static void leave(struct held *held)
                 (void)uv_run(&held->tree.loop, UV_RUN_ONCE);
 }
 
+static void take_settings(struct held *held)
+{
+        const struct locks_config *settings = &held->tree.config.locks;
+        if (!held->wait_ms && !held->is_try)
+                held->wait_ms = settings->wait_ms;
+        if (held->grace_ms == HELD_UNSET)
+                held->grace_ms = settings->grace_ms;
+        if (!held->backoff_ms) {
+                held->backoff_ms = settings->backoff_ms;
+                held->backoff_max_ms = settings->backoff_max_ms;
+        }
+}
+
 int held_run(struct held *held, const char *command, const char *given_config)
 {
         struct coord_events events = { on_session, on_changed, on_look, held };
         int code = EXIT_FAILED;
         if (!front_split(&held->front, command, &code))
                 return code;
-        code = cli_tree_open(&held->tree, command, given_config, &events);
+        code = cli_tree_open_for(&held->tree, command, given_config, held->ttl_ms, &events);
         if (code != EXIT_DONE)
                 return code;
+        take_settings(held);
         start_handles(held);
         start_recipe(held);
         while (!held->is_over)

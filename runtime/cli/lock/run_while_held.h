@@ -7,7 +7,11 @@
 #include "cli/lock/tree.h"
 #include "coord/lock.h"
 
-#define HELD_SIGNALS 4
+#define HELD_SIGNALS        4
+#define HELD_FOREVER        UINT32_MAX
+#define HELD_UNSET          UINT64_MAX
+#define HELD_TTL_MAX_MS     300000u
+#define HELD_BACKOFF_MAX_MS 3600000u
 
 struct held {
         /* given */
@@ -15,9 +19,15 @@ struct held {
         char **argv; /* the command, ended by NULL */
         bool is_election;
         bool is_try;
-        uint64_t wait_ms;  /* for it, or for the coordination; 0: for ever */
-        uint64_t grace_ms; /* from SIGTERM to SIGKILL */
-        int busy_code;     /* if it could not be had */
+        bool has_retries; /* tries, instead of waiting in order */
+        bool is_verbose;
+        uint32_t retries;  /* that are left, or HELD_FOREVER */
+        uint32_t limit;    /* as lock_set_limit() takes it */
+        uint64_t ttl_ms;   /* of the session; 0: as the settings have it */
+        uint64_t wait_ms;  /* for it, or for the coordination; 0: as the settings have it, and 0 there: for ever */
+        uint64_t grace_ms; /* from SIGTERM to SIGKILL; HELD_UNSET: as the settings have it */
+        uint64_t backoff_ms, backoff_max_ms; /* 0: as the settings have it */
+        int busy_code;                       /* if it could not be had */
 
         struct cli_tree tree;
         bool is_open;
@@ -41,7 +51,9 @@ struct held {
         bool is_stepping_down; /* for that reason, as soon as the command is gone */
         unsigned front_stops;  /* looks in a row that found it stopped */
         uv_poll_t front_poll;
-        uv_timer_t wait_timer, kill_timer, sweep_timer, front_timer;
+        uint32_t tries;    /* in vain, so far */
+        uint64_t asked_ms; /* when it was first wanted */
+        uv_timer_t wait_timer, kill_timer, sweep_timer, front_timer, retry_timer;
         uv_signal_t signals[HELD_SIGNALS];
 };
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/memory.h"
 #include "config/connect.h"
 
 struct opening {
@@ -61,7 +62,8 @@ static int open_tree(struct cli_tree *t, const struct coord_events *events, stru
         return r;
 }
 
-int cli_tree_open(struct cli_tree *t, const char *command, const char *given_config, const struct coord_events *events)
+static int open_it(struct cli_tree *t, const char *command, const char *given_config, bool is_holder, uint64_t ttl_ms,
+        const struct coord_events *events)
 {
         struct error error = { "" };
         struct cli_store loaded;
@@ -70,6 +72,8 @@ int cli_tree_open(struct cli_tree *t, const char *command, const char *given_con
         if (code != EXIT_DONE)
                 return code;
         t->config = loaded.config;
+        if (is_holder && (ttl_ms || t->config.locks.ttl_ms))
+                t->config.coordination.session_ms = ttl_ms ? ttl_ms : t->config.locks.ttl_ms;
         log_set_level(LEVEL_WARN); /* what drivers tell of every step is for a host's log */
         (void)uv_loop_init(&t->loop);
         (void)uv_timer_init(&t->loop, &t->slow_timer);
@@ -83,6 +87,62 @@ int cli_tree_open(struct cli_tree *t, const char *command, const char *given_con
         (void)uv_loop_close(&t->loop);
         config_free(&t->config);
         return cli_fail(command, r, error.text);
+}
+
+int cli_tree_open(struct cli_tree *t, const char *command, const char *given_config, const struct coord_events *events)
+{
+        return open_it(t, command, given_config, false, 0, events);
+}
+
+int cli_tree_open_for(struct cli_tree *t, const char *command, const char *given_config, uint64_t ttl_ms,
+        const struct coord_events *events)
+{
+        return open_it(t, command, given_config, true, ttl_ms, events);
+}
+
+struct tree_looking {
+        struct coord *coord;
+        bool is_over;
+        int status;
+        struct error error;
+};
+
+static void look_on(struct tree_look *look);
+
+/* What a reply points to lives as long as this call: the look takes it here. */
+static void on_look_answer(struct coord_request *request)
+{
+        struct tree_look *look = container_of(request, struct tree_look, request);
+        struct tree_looking *looking = look->driver;
+        if (!tree_look_has_failed(look)) {
+                look_on(look);
+                return;
+        }
+        looking->is_over = true;
+        looking->status = request->status;
+        looking->error = request->error;
+}
+
+static void look_on(struct tree_look *look)
+{
+        struct tree_looking *looking = look->driver;
+        if (!tree_look_next(look)) {
+                looking->is_over = true;
+                return;
+        }
+        look->request.done = on_look_answer;
+        tree_look_start(looking->coord, look);
+}
+
+int cli_tree_look(struct cli_tree *t, struct tree_look *look)
+{
+        struct tree_looking looking = { .coord = t->coord };
+        look->driver = &looking;
+        look_on(look);
+        while (!looking.is_over)
+                (void)uv_run(&t->loop, UV_RUN_ONCE);
+        cli_tree_answers(t, true);
+        return looking.status < 0 ? cli_fail(t->command, looking.status, looking.error.text) : EXIT_DONE;
 }
 
 void cli_tree_close(struct cli_tree *t)

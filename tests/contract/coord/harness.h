@@ -134,9 +134,9 @@ const char *keep(struct world *w, const char *data, size_t size);
 struct span T(const char *text);
 
 extern const struct CMUnitTest node_tests[], session_tests[], watch_tests[], multi_tests[], wrong_tests[],
-        recipe_tests[], slot_tests[], service_tests[];
+        recipe_tests[], slot_tests[], service_tests[], lock_tests[];
 extern const size_t node_count, session_count, watch_count, multi_count, wrong_count, recipe_count, slot_count,
-        service_count;
+        service_count, lock_count;
 #define IN_WORLD(test) cmocka_unit_test_setup_teardown(test, world_setup, world_teardown)
 #define GROUP(name)    const size_t name##_count = sizeof(name##_tests) / sizeof(name##_tests[0])
 
