@@ -108,12 +108,12 @@ static void on_news(void *self)
         membership_report(&h->membership);
 }
 
-static void on_renewed(void *self, bool is_answered, uint64_t desired_version)
+static void on_renewed(void *self, const char *failure, uint64_t desired_version)
 {
         struct host *h = self;
-        membership_store_seen(&h->membership, is_answered);
-        if (!is_answered) {
-                note_away(h, "the renewal of the leases was not answered");
+        membership_store_seen(&h->membership, !failure);
+        if (failure) {
+                note_away(h, failure);
                 return;
         }
         note_answer(h);

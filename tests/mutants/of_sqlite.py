@@ -2,6 +2,14 @@
 from noticed_by import CONTRACT, UNIT
 
 MUTANTS = [
+    # --- the files
+    ("files: another file of the same name", "runtime/store/sqlite/file/same_files.c",
+     "if (r == 0 && st.st_dev == same->files[i].device && st.st_ino == same->files[i].inode)", "if (r == 0)",
+     [UNIT("same_files")]),
+    ("files: a missing file", "runtime/store/sqlite/file/same_files.c",
+     "if (r == 0 && st.st_dev", "if (r < 0 || st.st_dev", [UNIT("same_files")]),
+    ("files: a turn file that is a link", "runtime/store/sqlite/file/fair_lock.c",
+     " | O_NOFOLLOW", "", [UNIT("same_files")]),
     # --- what was done last
     ("sqlite: one document is any", "runtime/store/sqlite/statements.h",
      "WHERE until > ?1 AND nonce = ?3 LIMIT", "WHERE until > ?1 AND ?3 NOTNULL LIMIT", [CONTRACT("store_sqlite")]),

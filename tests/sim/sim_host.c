@@ -68,12 +68,12 @@ static void on_stale(void *self)
         sim_fleet_report(self);
 }
 
-static void on_renewed(void *self, bool is_answered, uint64_t desired_version)
+static void on_renewed(void *self, const char *failure, uint64_t desired_version)
 {
         struct sim_host *h = self;
-        if (is_answered && desired_version != h->desired_version)
+        if (!failure && desired_version != h->desired_version)
                 sim_pause_read(h);
-        if (is_answered && !h->is_leaving)
+        if (!failure && !h->is_leaving)
                 shards_reconcile(&h->shards);
 }
 

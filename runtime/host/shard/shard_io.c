@@ -470,7 +470,7 @@ static void on_renewed(struct store_request *request)
                 return;
         histogram_add(&all->counts.renewals, clock_boot_ns() - all->renew_sent_ns);
         all->counts.failed += request->status < 0;
-        all->events->renewed(all->self, request->status == 0, all->renew.desired_version);
+        all->events->renewed(all->self, request->status < 0 ? request->error.text : NULL, all->renew.desired_version);
         for (uint32_t i = 0; request->status == 0 && i < all->renew.items_count; i++) {
                 const struct store_renewal *renewal = &all->renewals[i];
                 struct shard_io *io = &all->list[renewal->lease.shard];

@@ -55,8 +55,8 @@ struct shards_events {
         void (*merged)(void *self, const struct claimed *into, uint32_t count);
         /* The store knows an epoch above the one that a shard was given: coordination has to hear of it. */
         void (*stale)(void *self);
-        /* The renewal of all leases was answered (or not), before the shards hear of it. */
-        void (*renewed)(void *self, bool is_answered, uint64_t desired_version);
+        /* The renewal of all leases was answered (or not: why), before the shards hear of it. */
+        void (*renewed)(void *self, const char *failure, uint64_t desired_version);
 };
 
 /* What a host's shards have done since it started. */

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/file_system.h"
+#include "base/log.h"
 #include "base/numbers.h"
 #include "base/strings.h"
 #include "store/sqlite/file/checkpoint.h"
@@ -157,7 +158,7 @@ static bool setup_reading(
         return is_enough;
 }
 
-static int setup(struct sqlite_store *s, const struct store_options *options, struct error *error)
+static int setup(struct sqlite_store *s, const struct store_options *options, bool was_there, struct error *error)
 {
         struct database *db = &s->db;
         unsigned version = 0;
@@ -175,6 +176,10 @@ static int setup(struct sqlite_store *s, const struct store_options *options, st
         if (!db->failure && !schema_is_current(version)) {
                 r = schema_version(db, s->path, &version, error);
                 is_made = !r && !version;
+                if (is_made && was_there)
+                        log_event(LEVEL_WARN, "store-made", "file=%s text=%s", LOG_QUOTE(s->path),
+                                LOG_QUOTE("the file was there and empty: it is a new store now; if it should have had "
+                                          "tasks, stop the hosts and restore it from a backup"));
                 if (!r)
                         schema_migrate(db, version);
         }
@@ -224,14 +229,18 @@ int sqlite_store_open(struct sqlite_store *s, const struct store_options *option
          * harm. */
         if (options->is_host)
                 (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+        struct stat st;
+        bool was_there = stat(s->path, &st) == 0;
         int r = files_open(s, options, error);
         if (!r && !setup_reading(s, options, &r, error)) {
                 r = fair_lock_open_alone(&s->lock, error);
                 if (!r) {
-                        r = setup(s, options, error);
+                        r = setup(s, options, was_there, error);
                         fair_lock_opened(&s->lock);
                 }
         }
+        if (!r)
+                r = same_files_note(&s->same_files, s->path, sqlite3_db_filename(s->db.handle, "main"), error);
         if (!r)
                 r = checkpoint_start(s, error);
         s->store.durability = text_copy(

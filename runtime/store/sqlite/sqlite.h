@@ -16,6 +16,7 @@
 #include "store/sqlite/bell.h"
 #include "store/sqlite/file/fair_lock.h"
 #include "store/sqlite/file/query.h"
+#include "store/sqlite/file/same_files.h"
 #include "store/sqlite/shard/log.h"
 #include "store/sqlite/shard/shard_row.h"
 
@@ -35,6 +36,7 @@ struct sqlite_store {
         /* set by open, read by both threads */
         uv_loop_t *loop;
         char *path;
+        struct same_files same_files;
         uint8_t nonce[STORE_NONCE_SIZE];
         enum store_sync sync;
         bool is_host;

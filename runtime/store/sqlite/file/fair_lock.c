@@ -27,9 +27,11 @@ int fair_lock_open(struct fair_lock *lock, const char *path, struct error *error
 {
         *lock = (struct fair_lock){ .patience_ns = PATIENCE_NS };
         /* Whoever may use the file may wait for it, so the mode is the umask's affair, as the database's own is. */
-        lock->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        lock->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
         if (lock->fd < 0)
-                return error_set(error, -errno, "%s: %s", path, strerror(errno));
+                return error_set(error, -errno, "%s: %s", path,
+                        errno == ELOOP ? "a symbolic link; the file is made here, so remove the link"
+                                       : strerror(errno));
         return 0;
 }
 

@@ -206,9 +206,10 @@ static void transact_singly(struct sqlite_store *s, struct store_request *group)
 
 static void work(struct sqlite_store *s)
 {
+        s->db.failure = same_files_check(&s->same_files, &s->db.error);
         struct store_request *group = transact(s, &s->brief, &s->rest);
         /* A lock that could not be had once will not be had any sooner for each alone. */
-        if (s->db.failure == -EBUSY) {
+        if (s->db.failure == -EBUSY || s->db.failure == -ESTALE) {
                 for (struct store_request *r = group; r; r = r->next)
                         fail(s, r);
                 database_clear(&s->db);
