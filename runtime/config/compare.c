@@ -40,6 +40,28 @@ static void compare_settings(const struct setting_list *before, const struct set
 }
 
 static void compare_group(const struct group *group, const void *before, const void *after, const char *prefix,
+        struct config_changes *changes);
+
+/* One change for each that came, went or is another now. */
+static void compare_named(
+        const struct field *f, const void *before, const void *after, const char *name, struct config_changes *changes)
+{
+        for (size_t i = 0; i < named_count(f, before); i++) {
+                const struct named_config *was = named_at(f, before, i);
+                const struct named_config *is = named_find(f, after, was->name);
+                struct config_changes inside = { 0 };
+                if (is)
+                        compare_group(f->group, was, is, "", &inside);
+                if (!is || inside.count)
+                        add(changes, f->effect, text_printf("%s.%s", name, was->name));
+                config_changes_free(&inside);
+        }
+        for (size_t i = 0; i < named_count(f, after); i++)
+                if (!named_find(f, before, named_at(f, after, i)->name))
+                        add(changes, f->effect, text_printf("%s.%s", name, named_at(f, after, i)->name));
+}
+
+static void compare_group(const struct group *group, const void *before, const void *after, const char *prefix,
         struct config_changes *changes)
 {
         for (size_t i = 0; i < group->count; i++) {
@@ -51,6 +73,8 @@ static void compare_group(const struct group *group, const void *before, const v
                         compare_group(f->group, a, b, name, changes);
                 else if (f->type == FIELD_SETTINGS)
                         compare_settings(a, b, name, f->effect, changes);
+                else if (f->type == FIELD_NAMED)
+                        compare_named(f, before, after, name, changes);
                 else if (f->type != FIELD_HANDLERS && !is_equal(f, before, after))
                         add(changes, f->effect, text_copy(name));
                 free(name);

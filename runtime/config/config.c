@@ -90,6 +90,14 @@ const struct handler_config *config_handler(const struct config *config, const c
         return NULL;
 }
 
+const struct limit_config *config_limit(const struct config *config, const char *name)
+{
+        for (size_t i = 0; i < config->fleet_limits_count; i++)
+                if (!strcmp(config->fleet_limits[i].named.name, name))
+                        return &config->fleet_limits[i];
+        return NULL;
+}
+
 const struct handler_config *config_serving(const struct config *config, const char *task)
 {
         for (size_t i = 0; i < config->handlers_count; i++)

@@ -181,6 +181,31 @@ struct reload_config {
 
 enum on_exhausted { ON_EXHAUSTED_DEAD, ON_EXHAUSTED_HOLD };
 
+/* What each of several groups of one kind begins with. */
+struct named_config {
+        char *name;
+        char *file; /* the file that defines it, for messages */
+        uint32_t line;
+};
+
+#define LIMIT_CONFIG_MAX  1000000u
+#define LIMITS_OF_HANDLER 4u
+/* A start may lag the grant that allows it by this much, so a rate gives up as much of its burst at least (host/limit).
+ */
+#define LIMIT_LAG_MIN_MS 20u
+
+/* How much of something the whole app may use (store/limits.h): a rate or a concurrency. */
+struct limit_config {
+        struct named_config named;
+        uint32_t rate; /* 0: it is a concurrency */
+        uint64_t per_ms;
+        uint32_t burst;
+        uint32_t concurrency;
+        char *by; /* "key", "header.NAME"; NULL: one for all */
+        uint32_t values_max;
+        uint64_t version; /* when its file was changed last, in ms since 1970: the newest definition is used */
+};
+
 struct handler_config {
         char *name;
         char *file; /* the file that defines the handler, for messages */
@@ -207,6 +232,7 @@ struct handler_config {
         uint32_t max_tasks;       /* 0: a runner is never recycled */
         uint64_t idle_timeout_ms; /* 0: runners stay */
         struct limits_config limits;
+        struct strings limited_by; /* names of fleet_limits; ≤ LIMITS_OF_HANDLER */
         uint64_t payload_max_bytes;
         uint64_t result_max_bytes;
 
@@ -238,6 +264,8 @@ struct config {
         struct reload_config reload;
         struct handler_config *handlers; /* in the order of the file */
         size_t handlers_count;
+        struct limit_config *fleet_limits;
+        size_t fleet_limits_count;
 };
 
 /* Chooses the configuration file: `given` (from -c) if not NULL, else $QUIVER_CONFIG, else the first of
@@ -260,6 +288,9 @@ void config_free(struct config *config);
 const struct handler_config *config_handler(const struct config *config, const char *name);
 /* The handler that serves tasks of that name, or NULL. */
 const struct handler_config *config_serving(const struct config *config, const char *task);
+
+/* The limit of that name, or NULL. */
+const struct limit_config *config_limit(const struct config *config, const char *name);
 
 /* Reads the settings of one plugin from `path`, which is either a whole runtime.cfg (it has `handlers`) or only
  * settings: the inside of a handler's `config = { … }`.

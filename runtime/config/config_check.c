@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/numbers.h"
 #include "base/timestamp.h"
 #include "base/units.h"
 #include "config/names.h"
@@ -191,6 +192,20 @@ bool handler_is_remote(const struct handler_config *handler)
         return !strcmp(handler->plugin, PLUGIN_REMOTE);
 }
 
+static void check_limited_by(struct config_tree *t, const struct config *config, const struct handler_config *h)
+{
+        if (h->limited_by.count > LIMITS_OF_HANDLER)
+                problems_error(t->problems, handler_place(h), "handlers.%s.limited_by: %zu limits, at most %u", h->name,
+                        h->limited_by.count, LIMITS_OF_HANDLER);
+        for (size_t i = 0; i < h->limited_by.count; i++) {
+                const char *name = h->limited_by.items[i];
+                if (!config_limit(config, name))
+                        problems_error(t->problems, handler_place(h),
+                                "handlers.%s.limited_by: no \"%s\" in limits; add limits = { %s = { … }; } to the file",
+                                h->name, name, name);
+        }
+}
+
 static void finish_handler(struct config_tree *t, struct config *config, size_t index)
 {
         struct handler_config *h = &config->handlers[index];
@@ -213,6 +228,40 @@ static void finish_handler(struct config_tree *t, struct config *config, size_t 
         check_handler_times(t, h);
         check_tasks(t, config, index);
         check_environment(t, config, h);
+        check_limited_by(t, config, h);
+}
+
+/* Sets the burst that is not set, and refuses a burst that would not let the rate be used: a start may lag the grant
+ * that allows it, and what was granted within that time counts as part of the burst. */
+static void finish_rate(struct config_tree *t, struct limit_config *l)
+{
+        struct config_place place = { l->named.file, l->named.line };
+        uint64_t in_lag = ((uint64_t)l->rate * LIMIT_LAG_MIN_MS + l->per_ms - 1) / l->per_ms;
+        char per[UNITS_TEXT_MAX];
+        if (!l->burst)
+                l->burst = (uint32_t)min_u64(
+                        1 + ((uint64_t)l->rate * 10 * LIMIT_LAG_MIN_MS + l->per_ms - 1) / l->per_ms, LIMIT_CONFIG_MAX);
+        if (l->burst < 1 + in_lag && (uint64_t)l->rate * LIMIT_LAG_MIN_MS * 10 > l->per_ms)
+                problems_error(t->problems, place,
+                        "limits.%s.burst: %u is too small for a rate of %u per %s, which could not be used; at least "
+                        "%llu",
+                        l->named.name, l->burst, l->rate, units_format_ms(per, l->per_ms),
+                        (unsigned long long)(1 + in_lag));
+}
+
+static void finish_limit(struct config_tree *t, struct limit_config *l)
+{
+        struct config_place place = { l->named.file, l->named.line };
+        struct stat st;
+        l->version = 1;
+        if (stat(l->named.file, &st) == 0 && st.st_mtim.tv_sec > 0)
+                l->version = (uint64_t)st.st_mtim.tv_sec * 1000 + (uint64_t)st.st_mtim.tv_nsec / 1000000;
+        if (!l->rate == !l->concurrency)
+                problems_error(t->problems, place, "limits.%s: give it either a rate or a concurrency", l->named.name);
+        else if (!l->rate && l->burst)
+                problems_error(t->problems, place, "limits.%s.burst: only a rate has one", l->named.name);
+        if (l->rate)
+                finish_rate(t, l);
 }
 
 /* What the app is to have, of the kind, the widths and the epoch that are set. */
@@ -264,6 +313,8 @@ void config_finish(struct config_tree *t, struct config *config)
         if (config->window.per_key > config->window.tasks)
                 problems_error(t->problems, place_of(t, "window"), "window: per_key %u is more than tasks %u",
                         config->window.per_key, config->window.tasks);
+        for (size_t i = 0; i < config->fleet_limits_count; i++)
+                finish_limit(t, &config->fleet_limits[i]);
         problems_begin_handlers(t->problems);
         for (size_t i = 0; i < config->handlers_count; i++)
                 finish_handler(t, config, i);

@@ -147,6 +147,7 @@ int field_parse(const struct field *f, const char *text, const char *folder, voi
         case FIELD_GROUP:
         case FIELD_SETTINGS:
         case FIELD_HANDLERS:
+        case FIELD_NAMED:
                 break;
         }
         return error_set(error, -EINVAL, "%s is a group; name one of the settings in it", f->name);
@@ -255,6 +256,7 @@ bool field_format(const struct field *f, const void *base, struct buffer *b)
         case FIELD_GROUP:
         case FIELD_SETTINGS:
         case FIELD_HANDLERS:
+        case FIELD_NAMED:
                 break;
         }
         return false;
@@ -274,6 +276,19 @@ static void handlers_free(struct config *config)
         free(config->handlers);
         config->handlers = NULL;
         config->handlers_count = 0;
+}
+
+static void named_free(const struct field *f, void *base)
+{
+        for (size_t i = 0; i < named_count(f, base); i++) {
+                struct named_config *named = named_at(f, base, i);
+                group_free(f->group, named);
+                free(named->name);
+                free(named->file);
+        }
+        free(*(void **)member(f, base));
+        *(void **)member(f, base) = NULL;
+        *(size_t *)((char *)base + f->count_offset) = 0;
 }
 
 static void field_free(const struct field *f, void *base)
@@ -297,6 +312,9 @@ static void field_free(const struct field *f, void *base)
                 break;
         case FIELD_SETTINGS:
                 setting_list_free(at);
+                break;
+        case FIELD_NAMED:
+                named_free(f, base);
                 break;
         case FIELD_HANDLERS:
                 handlers_free(base);

@@ -12,6 +12,8 @@ int name_check_handler(const char *text, struct error *error);
 int name_check_host(const char *text, struct error *error);
 int name_check_user(const char *text, struct error *error);
 int name_check_environment(const char *text, struct error *error);
+/* What a limit is by: "key", or "header." and the name of a header. */
+int name_check_limit_by(const char *text, struct error *error);
 /* ADDRESS:PORT */
 int name_check_listen(const char *text, struct error *error);
 /* A file in the plugins folder, or an absolute path. */

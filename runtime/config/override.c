@@ -33,6 +33,9 @@ static enum field_type type_of(const char *name, size_t size)
                 if (field->type == FIELD_HANDLERS) {
                         name += strcspn(name, ".=") + 1;
                         group = &handler_table;
+                } else if (field->type == FIELD_NAMED) {
+                        name += strcspn(name, ".=") + 1;
+                        group = field->group;
                 } else if (field->type == FIELD_GROUP) {
                         group = field->group;
                 } else {

@@ -31,6 +31,7 @@ static const char *wanted(const struct field *f)
         case FIELD_GROUP:
         case FIELD_SETTINGS:
         case FIELD_HANDLERS:
+        case FIELD_NAMED:
                 break;
         }
         return "a group: { … }";
@@ -79,6 +80,7 @@ static bool has_wanted_type(const struct field *f, const struct config_setting_t
         case FIELD_GROUP:
         case FIELD_SETTINGS:
         case FIELD_HANDLERS:
+        case FIELD_NAMED:
                 break;
         }
         return type == CONFIG_TYPE_GROUP;
@@ -162,6 +164,29 @@ static void read_handlers(struct config_tree *t, const struct config_setting_t *
         problems_end_handlers(t->problems);
 }
 
+static void read_named(
+        struct config_tree *t, const struct field *f, const struct config_setting_t *all, const char *path, void *base)
+{
+        for (int i = 0; i < config_setting_length(all); i++) {
+                const struct config_setting_t *s = config_setting_get_elem(all, (unsigned int)i);
+                struct config_place place = tree_place(t, s);
+                struct error error;
+                char member_path[NAME_MAX_SHOWN];
+                (void)tree_path(s, member_path, sizeof(member_path));
+                if (config_setting_type(s) != CONFIG_TYPE_GROUP) {
+                        problems_error(t->problems, place, "%s wants a group: { … }, not %s", member_path, found(s));
+                        continue;
+                }
+                if (f->check(config_setting_name(s), &error) < 0)
+                        problems_error(t->problems, place, "a name in %s: %s", path, error.text);
+                struct named_config *named = named_add(f, base);
+                named->name = text_copy(config_setting_name(s));
+                named->file = text_copy(place.file);
+                named->line = place.line;
+                read_group(t, f->group, s, member_path, named);
+        }
+}
+
 static void read_field(
         struct config_tree *t, const struct field *f, const struct config_setting_t *s, const char *path, void *base)
 {
@@ -183,6 +208,9 @@ static void read_field(
                 break;
         case FIELD_HANDLERS:
                 read_handlers(t, s, base);
+                break;
+        case FIELD_NAMED:
+                read_named(t, f, s, path, base);
                 break;
         default:
                 if (!tree_is_bad(s))

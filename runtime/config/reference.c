@@ -29,6 +29,7 @@ static const char *type_name(const struct field *f)
         case FIELD_GROUP:
         case FIELD_SETTINGS:
         case FIELD_HANDLERS:
+        case FIELD_NAMED:
                 break;
         }
         return "group";
@@ -93,7 +94,7 @@ static void put_group(const struct group *group, const char *name, const char *h
                 const struct field *f = &group->fields[i];
                 if (!f->group)
                         continue;
-                const char *suffix = f->type == FIELD_HANDLERS ? ".NAME" : "";
+                const char *suffix = f->type == FIELD_HANDLERS || f->type == FIELD_NAMED ? ".NAME" : "";
                 bool is_top = group == &config_table;
                 char *path = text_printf("%s%s%s%s", is_top ? "" : name, is_top ? "" : ".", f->name, suffix);
                 put_group(f->group, path, f->help, out);

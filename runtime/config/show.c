@@ -91,6 +91,18 @@ static void show_handlers(const struct config *config, int depth, FILE *out)
         }
 }
 
+static void show_named(const struct field *f, const void *base, int depth, FILE *out)
+{
+        for (size_t i = 0; i < named_count(f, base); i++) {
+                const struct named_config *named = named_at(f, base, i);
+                indent(out, depth);
+                (void)fprintf(out, "%s = {\n", named->name);
+                show_group(f->group, named, depth + 1, out);
+                indent(out, depth);
+                (void)fprintf(out, "};\n");
+        }
+}
+
 static void show_nested(const struct field *f, const void *base, int depth, FILE *out)
 {
         const void *at = (const char *)base + f->offset;
@@ -98,6 +110,8 @@ static void show_nested(const struct field *f, const void *base, int depth, FILE
         (void)fprintf(out, "%s = {\n", f->name);
         if (f->type == FIELD_HANDLERS)
                 show_handlers(base, depth + 1, out);
+        else if (f->type == FIELD_NAMED)
+                show_named(f, base, depth + 1, out);
         else if (f->type == FIELD_SETTINGS)
                 show_settings(at, 0, ((const struct setting_list *)at)->count, 0, depth + 1, out);
         else
@@ -111,7 +125,8 @@ static void show_group(const struct group *group, const void *base, int depth, F
         struct buffer text = { 0 };
         for (size_t i = 0; i < group->count; i++) {
                 const struct field *f = &group->fields[i];
-                if (f->type == FIELD_GROUP || f->type == FIELD_SETTINGS || f->type == FIELD_HANDLERS) {
+                if (f->type == FIELD_GROUP || f->type == FIELD_SETTINGS || f->type == FIELD_HANDLERS ||
+                        f->type == FIELD_NAMED) {
                         show_nested(f, base, depth, out);
                         continue;
                 }
@@ -174,6 +189,15 @@ static json_t *json_handlers(const struct config *config)
         return object;
 }
 
+static json_t *json_named(const struct field *f, const void *base)
+{
+        json_t *object = json_object();
+        for (size_t i = 0; i < named_count(f, base); i++)
+                (void)json_object_set_new(
+                        object, named_at(f, base, i)->name, json_group(f->group, named_at(f, base, i)));
+        return object;
+}
+
 static json_t *json_field(const struct field *f, const void *base)
 {
         const void *at = (const char *)base + f->offset;
@@ -203,6 +227,8 @@ static json_t *json_field(const struct field *f, const void *base)
                 return json_settings(at);
         case FIELD_HANDLERS:
                 return json_handlers(base);
+        case FIELD_NAMED:
+                return json_named(f, base);
         }
         return json_null();
 }

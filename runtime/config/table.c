@@ -82,6 +82,13 @@
                 .otherwise = "its defaults", .help = (h)                                                               \
         }
 
+#define NAMED(n, owner, m, counted, item, fields_of, eff, look, h)                                                     \
+        {                                                                                                              \
+                .name = (n), .type = FIELD_NAMED, .offset = AT(owner, m, struct item *),                               \
+                .count_offset = AT(owner, counted, size_t), .item_size = sizeof(struct item), .group = (fields_of),    \
+                .otherwise = "none", .check = (look), .effect = EFFECT_##eff, .help = (h)                              \
+        }
+
 #define TABLE(fields)                                                                                                  \
         {                                                                                                              \
                 (fields), sizeof(fields) / sizeof((fields)[0])                                                         \
@@ -396,6 +403,9 @@ static const struct field handler_fields[] = {
         DURATION("idle_timeout", handler_config, idle_timeout_ms, "5m", 0, 30 * DAY, LIVE,
                 "A runner without work for this long is ended, and started again when needed. 0: runners stay."),
         GROUP("limits", handler_config, limits, &limits_table, "What runners may use."),
+        TEXTS("limited_by", handler_config, limited_by, "none", name_check_handler, LIVE,
+                "The `limits` of the file that its tasks are subject to, 4 at most: a task starts when all allow it, "
+                "and waits at no cost until then."),
         TEXTS("environment", handler_config, environment, "none", name_check_environment, GENERATION,
                 "Variables of the host's environment that runners get besides the usual ones (PATH, HOME, LANG …)."),
         SIZE("max_payload", handler_config, payload_max_bytes, "0", 0, 64 * MIB, GENERATION,
@@ -410,6 +420,25 @@ static const struct field handler_fields[] = {
                 .help = "The plugin's own settings, any that it knows." },
 };
 const struct group handler_table = TABLE(handler_fields);
+
+/* --- limits ------------------------------------------------------------------------------------------------------ */
+
+static const struct field limit_fields[] = {
+        COUNT("rate", limit_config, rate, "0", 0, LIMIT_CONFIG_MAX, LIVE,
+                "Starts in the time `per`, of all hosts together. Either this or `concurrency`."),
+        DURATION("per", limit_config, per_ms, "1s", 1, DAY, LIVE, "The time that `rate` is about."),
+        COUNT("burst", limit_config, burst, "0", 0, LIMIT_CONFIG_MAX, LIVE,
+                "Starts beyond `rate` that are allowed after a rest: in any time t at most rate × t / per + burst. 0: "
+                "1, and the starts of a fifth of a second."),
+        COUNT("concurrency", limit_config, concurrency, "0", 0, LIMIT_CONFIG_MAX, LIVE,
+                "Tasks that run at once, on all hosts together."),
+        TEXT("by", limit_config, by, "one for all tasks", name_check_limit_by, LIVE,
+                "`key`, or `header.NAME`: each value has a limit of its own. A task without that header is limited "
+                "with all others without it."),
+        COUNT("values", limit_config, values_max, "10000", 1, 100000, LIVE,
+                "With `by`: values in use at once; the tasks of further ones wait until one has been at rest."),
+};
+const struct group limit_table = TABLE(limit_fields);
 
 /* --- the file ---------------------------------------------------------------------------------------------------- */
 
@@ -438,6 +467,8 @@ static const struct field config_fields[] = {
                 .group = &handler_table,
                 .otherwise = "none",
                 .help = "What runs: one group per handler, named as the tasks name it." },
+        NAMED("limits", config, fleet_limits, fleet_limits_count, limit_config, &limit_table, LIVE, name_check_handler,
+                "How much the whole app may start or run: one group per limit; `limited_by` of a handler names it."),
 };
 const struct group config_table = TABLE(config_fields);
 
@@ -447,6 +478,33 @@ const struct field *group_field(const struct group *group, const char *name)
                 if (!strcmp(group->fields[i].name, name))
                         return &group->fields[i];
         return NULL;
+}
+
+size_t named_count(const struct field *f, const void *base)
+{
+        return *(const size_t *)((const char *)base + f->count_offset);
+}
+
+struct named_config *named_at(const struct field *f, const void *base, size_t index)
+{
+        char *items = *(char *const *)((const char *)base + f->offset);
+        return (struct named_config *)(items + index * f->item_size);
+}
+
+struct named_config *named_find(const struct field *f, const void *base, const char *name)
+{
+        for (size_t i = 0; i < named_count(f, base); i++)
+                if (!strcmp(named_at(f, base, i)->name, name))
+                        return named_at(f, base, i);
+        return NULL;
+}
+
+struct named_config *named_add(const struct field *f, void *base)
+{
+        void **items = (void **)((char *)base + f->offset);
+        size_t *count = (size_t *)((char *)base + f->count_offset);
+        *items = array_grow(*items, *count, f->item_size);
+        return named_at(f, base, (*count)++);
 }
 
 const char *group_nearest(const struct group *group, const char *name)

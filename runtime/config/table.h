@@ -24,6 +24,7 @@ enum field_type {
         FIELD_GROUP,    /* { … } → the struct at the offset */
         FIELD_SETTINGS, /* { anything } → struct setting_list */
         FIELD_HANDLERS, /* { NAME = { … }; … } → handlers and handlers_count of struct config */
+        FIELD_NAMED,    /* the same for others → a pointer to structs that begin as struct named_config, and size_t */
 };
 
 struct group;
@@ -43,6 +44,7 @@ struct field {
         const struct group *group;
         const char *help;
         enum url_use url_use;
+        size_t count_offset, item_size; /* FIELD_NAMED: where their number is, and how large each is */
 };
 
 struct group {
@@ -52,6 +54,14 @@ struct group {
 
 extern const struct group config_table;  /* struct config */
 extern const struct group handler_table; /* struct handler_config */
+
+/* The structs of a FIELD_NAMED of the struct at `base`: how many, and the one at `index`. */
+size_t named_count(const struct field *f, const void *base);
+struct named_config *named_at(const struct field *f, const void *base, size_t index);
+/* The one of that name; NULL. */
+struct named_config *named_find(const struct field *f, const void *base, const char *name);
+/* One more, zeroed. */
+struct named_config *named_add(const struct field *f, void *base);
 
 /* The field of that name; NULL if there is none. */
 const struct field *group_field(const struct group *group, const char *name);

@@ -245,6 +245,54 @@ static void a_whole_file_gives_the_settings_of_one_handler(void **state)
         assert_non_null(strstr(error.text, "whole.cfg:3: config wants a group"));
 }
 
+/* --- limits of the whole app --- */
+
+#define LIMITED(limits, by) "limits = { " limits " };\n" HANDLER("limited_by = ( " by " );")
+
+static void a_limit_is_a_rate_or_a_concurrency(void **state)
+{
+        struct fixture *f = *state;
+        assert_ok(f, LIMITED("api = { rate = 100; burst = 20; by = \"header.tenant\"; }; smtp = { concurrency = 5; };",
+                             "\"api\", \"smtp\""));
+        const struct limit_config *api = config_limit(&f->config, "api");
+        assert_int_equal(api->rate, 100);
+        assert_int_equal(api->per_ms, 1000);
+        assert_int_equal(api->burst, 20);
+        assert_string_equal(api->by, "header.tenant");
+        assert_int_equal(config_limit(&f->config, "smtp")->concurrency, 5);
+        assert_int_equal(f->config.handlers[0].limited_by.count, 2);
+        assert_ok(f, LIMITED("api = { rate = 100; };", "\"api\""));
+        assert_int_equal(config_limit(&f->config, "api")->burst, 21);
+        assert_ok(f, LIMITED("slow = { rate = 1; per = \"1m\"; burst = 1; };", "\"slow\""));
+        assert_refused(
+                f, LIMITED("api = { rate = 1; concurrency = 1; };", "\"api\""), "either a rate or a concurrency");
+        assert_refused(f, LIMITED("api = { };", "\"api\""), "either a rate or a concurrency");
+        assert_refused(f, LIMITED("api = { concurrency = 2; burst = 2; };", "\"api\""), "only a rate has one");
+        assert_refused(f, LIMITED("api = { rate = 100; burst = 1; };", "\"api\""), "at least 3");
+        assert_refused(f, LIMITED("api = { rate = 1; by = \"x\"; };", "\"api\""), "neither \"key\" nor");
+        assert_refused(f, LIMITED("api = { rate = 1; };", "\"apo\""), "no \"apo\" in limits");
+        assert_refused(f, LIMITED("a-b = { rate = 1; }; c = 3;", "\"a-b\""), "limits.c wants a group");
+}
+
+static void a_changed_limit_takes_a_reload(void **state)
+{
+        struct fixture *f = *state;
+        struct config old = { 0 };
+        struct config_changes changes = { 0 };
+        assert_int_equal(parse(f, LIMITED("a = { rate = 1; }; b = { concurrency = 1; };", "\"a\"")), 0);
+        old = f->config;
+        f->config = (struct config){ 0 };
+        assert_int_equal(parse(f, LIMITED("a = { rate = 2; }; c = { concurrency = 1; };", "\"a\"")), 0);
+        config_compare(&old, &f->config, &changes);
+        assert_int_equal(changes.count, 3);
+        assert_string_equal(changes.items[0].name, "limits.a");
+        assert_string_equal(changes.items[1].name, "limits.b");
+        assert_string_equal(changes.items[2].name, "limits.c");
+        assert_int_equal(changes.effect, EFFECT_LIVE);
+        config_changes_free(&changes);
+        config_free(&old);
+}
+
 static int folder_setup(void **state)
 {
         char template[] = "/tmp/quiver-config-XXXXXX";
@@ -269,6 +317,8 @@ int main(void)
                 config_test(a_changed_host_says_what_needs_a_restart),
                 config_test(what_is_shown_can_be_loaded_and_means_the_same),
                 config_test(secrets_of_plugins_are_not_shown),
+                config_test(a_limit_is_a_rate_or_a_concurrency),
+                config_test(a_changed_limit_takes_a_reload),
                 cmocka_unit_test(every_default_is_within_its_own_range),
                 cmocka_unit_test(the_first_place_that_has_a_file_wins),
                 cmocka_unit_test(a_bare_file_of_settings_is_taken_as_it_is),
