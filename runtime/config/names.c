@@ -66,7 +66,7 @@ int name_check_limit_by(const char *text, struct error *error)
         static const char header[] = "header.";
         bool is_header = !strncmp(text, header, sizeof(header) - 1);
         if (!strcmp(text, "key") ||
-                (is_header && is_made_of(text + sizeof(header) - 1, LETTERS DIGITS "_.-", LETTERS DIGITS "_.-", 64)))
+                (is_header && is_made_of(text + sizeof(header) - 1, LETTERS DIGITS "_-", LETTERS DIGITS "_-", 64)))
                 return 0;
         return error_set(error, -EINVAL, "\"%.80s\" is neither \"key\" nor \"header.NAME\"", text);
 }

@@ -59,6 +59,7 @@ static void set_timer(struct host *h, uint64_t now_ms)
         due_ms = min_u64(h->notify.beat_at_ms, due_ms);
         due_ms = h->phase == HOST_DRAINING && h->cut_ms < due_ms ? h->cut_ms : due_ms;
         due_ms = min_u64(h->give_up_ms, due_ms);
+        due_ms = min_u64(limits_io_due_ms(&h->fleet_limits, now_ms, clock_wall_ms()), due_ms);
         uint64_t shards_ms = call_schedule_due_ms(&h->shards.schedule);
         due_ms = min_u64(shards_ms, due_ms);
         if (due_ms == h->timer_ms)
@@ -105,6 +106,7 @@ static void pump(struct host *h)
         pools_flush(&h->pools);
         shards_see_clock(&h->shards, clock_wall_ms(), now_ms);
         shards_call(&h->shards, now_ms);
+        limits_io_call(&h->fleet_limits, now_ms, clock_wall_ms());
         h->was_busy |= call_schedule_is_busy(&h->shards.schedule);
         reload_look(&h->reload);
         tell_manager(h, now_ms);

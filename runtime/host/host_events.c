@@ -277,6 +277,7 @@ static void on_desired(struct store_request *request)
         h->desired_version = h->desired.version;
         membership_desired(&h->membership, h->desired.items, h->desired.items_count);
         handlers_desired(&h->handlers, h->desired.items, h->desired.items_count);
+        limits_io_desired(&h->fleet_limits, h->desired.items, h->desired.items_count, clock_wall_ms());
         char nonce[NONCE_TEXT_SIZE];
         membership_nonce_text(&h->membership, nonce);
         if (reload_order_find(&h->reload_order, nonce, h->desired.items, h->desired.items_count))

@@ -20,6 +20,7 @@
 #include "host/handler/reload.h"
 #include "host/handler/reload_order.h"
 #include "host/last_run.h"
+#include "host/limit/limit_io.h"
 #include "host/membership/membership.h"
 #include "host/notify.h"
 #include "host/predecessor.h"
@@ -126,6 +127,7 @@ struct host {
         struct done_tasks done; /* what it did last */
         struct shards shards;
         struct dispatch dispatch;
+        struct limits_io fleet_limits; /* shares of the app's limits */
         struct pools pools;
         char copies[PLUGIN_COPIES_PATH_MAX]; /* "": not open */
         int copies_fd;                       /* holds its lock */

@@ -62,6 +62,7 @@ void host_apply_config(struct host *h)
                 .window_tasks = c->window.tasks,
                 .window_bytes = c->window.bytes,
                 .seats = count_seats(c) };
+        limits_io_define(&h->fleet_limits, c, clock_wall_ms());
         if (h->has_guard)
                 guard_client_ttl(&h->guard, c->lease.ttl_ms);
         for (uint32_t i = 0; i < h->shards.count; i++) {
@@ -308,6 +309,9 @@ static int make_shards(struct host *h)
                 .events = &host_shards_events,
                 .self = h };
         dispatch_init(&h->dispatch, info.shards);
+        h->dispatch.routes.limits = &h->fleet_limits.limits;
+        h->fleet_limits.store = h->store;
+        h->fleet_limits.nonce = h->membership.nonce;
         shards_init(&h->shards, info.calls_max, h->config->window.per_key);
         int r = leases_create(&h->leases, info.shards);
         return r < 0 ? error_set(&h->error, r, "cannot make the shared memory for leases: %s", strerror(-r)) : 0;

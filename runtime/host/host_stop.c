@@ -30,6 +30,7 @@ void host_stop(struct host *h, int signal_number)
         h->cut_ms = now_ms + h->config->lease.drain_ms;
         reload_end(&h->reload);
         h->handlers.is_leaving = true;
+        h->fleet_limits.limits.is_leaving = true;
         notify_say(&h->notify, "STOPPING=1\nSTATUS=%s", "Finishing what runs");
         http_stop_accepting(h->http);
         membership_leave(&h->membership);
@@ -174,6 +175,7 @@ void host_free(struct host *h)
                 plugin_copies_close(h->copies, h->copies_fd);
         shards_free(&h->shards);
         dispatch_free(&h->dispatch);
+        limits_io_free(&h->fleet_limits);
         host_status_free(&h->status_doc);
         done_tasks_free(&h->done);
         hour_report_free(&h->hour);

@@ -72,12 +72,24 @@ bool limit_read(struct span text, struct store_limit *limit)
 struct bucket {
         uint64_t level; /* a token is period_ms of it */
         uint64_t at_ms;
+        uint64_t closed_ms; /* until then it is closed; 0: it is not */
         bool is_anew; /* the record could not be used: this one is to be stored in any case, else it never fills up */
 };
 
 static uint64_t capacity(const struct store_limit *limit)
 {
         return limit->burst * limit->period_ms;
+}
+
+/* Until when it is closed, as it is now; 0: it is not.  No closure is longer: the clock was set back. */
+static uint64_t closed_now(uint64_t closed_ms, uint64_t now_ms)
+{
+        return closed_ms > now_ms ? min_u64(closed_ms, now_ms + STORE_LIMIT_LEASE_MS) : 0;
+}
+
+static uint64_t close_until(const struct limit_share *s, uint64_t closed_ms)
+{
+        return s->close_ms ? max_u64(closed_ms, s->now_ms + s->close_ms) : closed_ms;
 }
 
 /* As it is now.  `at_ms` stays ahead if the clock was set back by less than it takes to fill up: that time has been
@@ -87,10 +99,14 @@ static struct bucket bucket_now(const struct store_limit *limit, struct span rec
         uint64_t full = capacity(limit);
         struct bucket b = { 0 };
         if (!is_there)
-                return (struct bucket){ full, now_ms, false };
-        if (!take_number(&record, ' ', &b.level) || !take_number(&record, 0, &b.at_ms) ||
-                b.at_ms > now_ms + round_up(full, limit->rate))
-                return (struct bucket){ 0, now_ms, true };
+                return (struct bucket){ .level = full, .at_ms = now_ms };
+        bool is_readable = take_number(&record, ' ', &b.level);
+        bool has_closed = is_readable && memchr(record.data, ' ', record.size);
+        is_readable = is_readable && take_number(&record, has_closed ? ' ' : 0, &b.at_ms) &&
+                      (!has_closed || take_number(&record, 0, &b.closed_ms));
+        if (!is_readable || b.at_ms > now_ms + round_up(full, limit->rate))
+                return (struct bucket){ .at_ms = now_ms, .is_anew = true };
+        b.closed_ms = closed_now(b.closed_ms, now_ms);
         if (now_ms > b.at_ms) {
                 uint64_t missing = b.level < full ? full - b.level : 0;
                 bool is_full = now_ms - b.at_ms >= round_up(missing, limit->rate);
@@ -105,14 +121,20 @@ static void take_tokens(struct limit_share *s)
 {
         const struct store_limit *limit = s->limit;
         struct bucket b = bucket_now(limit, s->record, s->is_record_there, s->now_ms);
-        s->granted = min_u64(s->want, b.level / limit->period_ms);
+        b.closed_ms = close_until(s, b.closed_ms);
+        s->granted = b.closed_ms ? 0 : min_u64(s->want, b.level / limit->period_ms);
         b.level -= s->granted * limit->period_ms;
         s->left_ms = s->granted ? s->lease_ms : 0;
         if (s->granted < s->want)
-                s->retry_ms = round_up(limit->period_ms - b.level, limit->rate) + (b.at_ms - s->now_ms);
-        s->rest_ms = b.at_ms + round_up(capacity(limit) - b.level, limit->rate);
-        s->is_changed = s->granted > 0 || b.is_anew;
+                s->retry_ms = round_up(limit->period_ms - min_u64(b.level, limit->period_ms), limit->rate) +
+                              (b.at_ms - s->now_ms);
+        s->closed_ms = b.closed_ms ? b.closed_ms - s->now_ms : 0;
+        s->retry_ms = s->want ? max_u64(s->retry_ms, s->closed_ms) : 0;
+        s->rest_ms = max_u64(b.at_ms + round_up(capacity(limit) - b.level, limit->rate), b.closed_ms);
+        s->is_changed = s->granted > 0 || b.is_anew || s->close_ms;
         buffer_printf(&s->after, "%" PRIu64 " %" PRIu64, b.level, b.at_ms);
+        if (b.closed_ms)
+                buffer_printf(&s->after, " %" PRIu64, b.closed_ms);
 }
 
 /* --- concurrency ------------------------------------------------------------------------------------------------- */
@@ -142,7 +164,7 @@ static bool is_readable(struct span record)
         struct share_holder holder;
         uint32_t count = 0;
         while (record.size)
-                if (!holder_next(&record, &holder) || ++count > STORE_LIMIT_HOLDERS)
+                if (!holder_next(&record, &holder) || ++count > STORE_LIMIT_HOLDERS + 2)
                         return false;
         return count > 0;
 }
@@ -151,52 +173,89 @@ static void put_holder(struct limit_share *s, struct span nonce, uint64_t shares
 {
         buffer_printf(&s->after, "%s%.*s:%" PRIu64 ":%" PRIu64, s->after.size ? " " : "", (int)nonce.size, nonce.data,
                 shares, until_ms);
-        s->rest_ms = max_u64(s->rest_ms, until_ms + s->limit->grace_ms);
+        s->rest_ms = max_u64(s->rest_ms, until_ms + (shares ? s->limit->grace_ms : 0));
+}
+
+static const struct span nobody = SPAN_TEXT("00000000000000000000000000000000");
+static const struct span closed = SPAN_TEXT("ffffffffffffffffffffffffffffffff");
+
+/* What a record says of all but the one who asks, and of that one. */
+struct shares_held {
+        uint64_t others;
+        uint64_t own;
+        uint64_t first_ms; /* when the first of the others' shares comes back by itself; UINT64_MAX: none */
+        uint32_t holders;
+        uint64_t closed_ms; /* until then; 0: it is not */
+};
+
+/* Those who are gone are left out; the others stay, but for the one who asks. */
+static void read_holders(struct limit_share *s, struct span nonce, struct span record, struct shares_held *held)
+{
+        const struct store_limit *limit = s->limit;
+        struct share_holder h;
+        while (record.size && holder_next(&record, &h)) {
+                if (span_is(h.nonce, closed)) {
+                        held->closed_ms = closed_now(h.until_ms, s->now_ms);
+                        continue;
+                }
+                /* No lease is longer: the clock was set back. */
+                h.until_ms = min_u64(h.until_ms, s->now_ms + STORE_LIMIT_LEASE_MS);
+                uint64_t back_ms = h.until_ms + (h.shares ? limit->grace_ms : 0);
+                if (back_ms <= s->now_ms)
+                        continue;
+                if (span_is(h.nonce, nonce)) {
+                        held->own = h.shares;
+                        continue;
+                }
+                held->others = min_u64(held->others + h.shares, TASK_NUMBER_MAX);
+                held->holders++;
+                if (h.shares)
+                        held->first_ms = min_u64(held->first_ms, back_ms - s->now_ms);
+                else
+                        s->has_waiting = true;
+                put_holder(s, h.nonce, h.shares, h.until_ms);
+        }
 }
 
 static void take_shares(struct limit_share *s)
 {
-        static const struct span nobody = SPAN_TEXT("00000000000000000000000000000000");
         const struct store_limit *limit = s->limit;
-        char nonce[NONCE_DIGITS + 1];
-        struct share_holder h;
-        struct span rest = s->record;
-        uint64_t others = 0;
-        uint64_t first_ms = UINT64_MAX; /* when the first of the others' shares comes back by itself */
-        uint32_t holders = 0;
+        char text[NONCE_DIGITS + 1];
+        struct span nonce = { text, NONCE_DIGITS };
+        struct shares_held held = { .first_ms = UINT64_MAX };
         for (unsigned i = 0; i < STORE_NONCE_SIZE; i++)
-                (void)snprintf(nonce + 2 * i, 3, "%02x", s->holder[i]);
+                (void)snprintf(text + 2 * i, 3, "%02x", s->holder[i]);
         s->is_changed = true;
         if (s->is_record_there && !is_readable(s->record)) {
-                rest = (struct span){ 0 };
-                others = limit->concurrency;
-                first_ms = s->lease_ms + limit->grace_ms;
+                held.others = limit->concurrency;
+                held.first_ms = s->lease_ms + limit->grace_ms;
                 put_holder(s, nobody, limit->concurrency, s->now_ms + s->lease_ms);
+        } else {
+                read_holders(s, nonce, s->record, &held);
         }
-        while (rest.size && holder_next(&rest, &h)) {
-                /* No lease is longer: the clock was set back. */
-                h.until_ms = min_u64(h.until_ms, s->now_ms + STORE_LIMIT_LEASE_MS);
-                if (h.until_ms + limit->grace_ms <= s->now_ms || span_is(h.nonce, (struct span){ nonce, NONCE_DIGITS }))
-                        continue;
-                others = min_u64(others + h.shares, TASK_NUMBER_MAX);
-                first_ms = min_u64(first_ms, h.until_ms + limit->grace_ms - s->now_ms);
-                holders++;
-                put_holder(s, h.nonce, h.shares, h.until_ms);
-        }
-        uint64_t room = others < limit->concurrency && holders < STORE_LIMIT_HOLDERS ? limit->concurrency - others : 0;
-        s->granted = min_u64(s->want, room);
+        held.closed_ms = close_until(s, held.closed_ms);
+        bool has_room = !held.closed_ms && held.others < limit->concurrency && held.holders < STORE_LIMIT_HOLDERS;
+        uint64_t room = has_room ? limit->concurrency - held.others : 0;
+        s->granted = max_u64(min_u64(s->want, room), min_u64(s->keep, held.own));
         s->left_ms = s->granted ? s->lease_ms : 0;
         if (s->granted)
-                put_holder(s, (struct span){ nonce, NONCE_DIGITS }, s->granted, s->now_ms + s->lease_ms);
+                put_holder(s, nonce, s->granted, s->now_ms + s->lease_ms);
+        else if (s->want && held.holders < STORE_LIMIT_HOLDERS)
+                put_holder(s, nonce, 0, s->now_ms + STORE_LIMIT_WAIT_MS);
+        if (held.closed_ms) {
+                put_holder(s, closed, 0, held.closed_ms);
+                s->closed_ms = held.closed_ms - s->now_ms;
+        }
         if (s->granted < s->want)
-                s->retry_ms = first_ms == UINT64_MAX ? s->lease_ms : first_ms;
+                s->retry_ms = max_u64(held.first_ms == UINT64_MAX ? s->lease_ms : held.first_ms, s->closed_ms);
 }
 
 /* --- both -------------------------------------------------------------------------------------------------------- */
 
 void limit_share_take(struct limit_share *s)
 {
-        s->granted = s->left_ms = s->retry_ms = s->rest_ms = 0;
+        s->granted = s->left_ms = s->retry_ms = s->rest_ms = s->closed_ms = 0;
+        s->has_waiting = false;
         if (s->limit->rate)
                 take_tokens(s);
         else
@@ -208,13 +267,20 @@ void limit_share_look(
 {
         struct share_holder h;
         if (limit->rate) {
-                value->tokens = bucket_now(limit, record, true, now_ms).level / limit->period_ms;
+                struct bucket b = bucket_now(limit, record, true, now_ms);
+                value->tokens = b.level / limit->period_ms;
+                value->closed_ms = b.closed_ms ? b.closed_ms - now_ms : 0;
                 return;
         }
         while (record.size && holder_next(&record, &h)) {
-                if (h.until_ms + limit->grace_ms <= now_ms)
-                        continue;
-                value->held = min_u64(value->held + h.shares, TASK_NUMBER_MAX);
-                value->holders++;
+                uint64_t closed_ms = closed_now(h.until_ms, now_ms);
+                if (span_is(h.nonce, closed))
+                        value->closed_ms = closed_ms ? closed_ms - now_ms : 0;
+                else if (!h.shares)
+                        value->waiting += h.until_ms > now_ms;
+                else if (h.until_ms + limit->grace_ms > now_ms) {
+                        value->held = min_u64(value->held + h.shares, TASK_NUMBER_MAX);
+                        value->holders++;
+                }
         }
 }

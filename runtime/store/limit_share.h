@@ -2,9 +2,11 @@
  * a new record comes out.  redis/lua/records/limit_take.lua decides the same on Redis, and tests/contract compares the
  * two.
  *
- * A record is text.  Of a rate: `LEVEL AT`.  A token is period_ms of level; every ms after AT adds `rate`, up to burst
- * tokens.  So there are no fractions.  Of a concurrency: `NONCE:SHARES:UNTIL` of each holder, with a space between two.
- * What cannot be read counts as used up: a rate begins empty, a concurrency is held by nobody for a lease and grace. */
+ * A record is text.  Of a rate: `LEVEL AT`, and `LEVEL AT CLOSED` if it was closed until then.  A token is period_ms of
+ * level; every ms after AT adds `rate`, up to burst tokens.  So there are no fractions.  Of a concurrency:
+ * `NONCE:SHARES:UNTIL` of each holder, with a space between two; one without shares waits for some.  The nonce of
+ * nothing but f is no holder's: until then it is closed.  What cannot be read counts as used up: a rate begins empty, a
+ * concurrency is held by nobody for a lease and grace. */
 #ifndef QUIVER_STORE_LIMIT_SHARE_H
 #define QUIVER_STORE_LIMIT_SHARE_H
 
@@ -16,13 +18,15 @@ struct limit_share {
         const uint8_t *holder;
         uint64_t lease_ms;
         uint64_t now_ms;
-        uint64_t want;
+        uint64_t want, keep, close_ms;
         struct span record;   /* empty: the value is at rest */
         bool is_record_there; /* also an empty text may stand there */
 
         uint64_t granted;
         uint64_t left_ms;
         uint64_t retry_ms;
+        uint64_t closed_ms;
+        bool has_waiting;
         struct buffer after; /* the new record; empty: the value is at rest.  The caller frees it */
         bool is_changed;     /* `after` is to be stored */
         uint64_t rest_ms;    /* when the value is at rest, unless somebody takes more */

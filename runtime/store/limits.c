@@ -31,10 +31,14 @@ void store_limit_take(struct store *store, struct store_limit_take *take)
                         request_refuse(request, "limit: a value has at most 255 bytes");
                 if (item->want > STORE_LIMIT_MAX)
                         request_refuse(request, "limit: more is wanted than any limit has");
-                item->granted = item->left_ms = item->retry_ms = 0;
-                item->is_full = false;
+                if (item->keep > item->want)
+                        request_refuse(request, "limit: more is kept than wanted");
+                if (item->close_ms > STORE_LIMIT_LEASE_MS)
+                        request_refuse(request, "limit: a value is closed for up to an hour");
+                item->granted = item->left_ms = item->retry_ms = item->closed_ms = 0;
+                item->is_full = item->has_waiting = false;
         }
-        take->used_version = 0;
+        take->used = (struct store_limit){ .name = take->limit.name };
         request_start(request);
 }
 

@@ -12,7 +12,11 @@
  * Concurrency.  A call says how many shares the holder wants in all, and is told how many it has: it takes, renews and
  * gives back, and may be repeated.  All that others hold and want at once is never more than `concurrency`.  A share
  * lasts lease_ms from the last call; of a holder that is silent it comes back grace_ms after that, when whatever it was
- * for has been ended.
+ * for has been ended.  If the limit is lower than what is held (it was lowered, or is closed), a holder keeps what it
+ * says it uses (`keep`) and gets nothing more.  A holder that gets nothing is remembered as waiting for a moment, so
+ * that others hear of it.
+ *
+ * A value may be closed for a while (`close_ms`): until then nothing more of it is granted to anybody.
  *
  * Hosts may know different definitions for a while: the one with the highest version that the home has seen is used. */
 #ifndef QUIVER_STORE_LIMITS_H
@@ -23,8 +27,9 @@
 #define STORE_LIMIT_ITEMS     64u      /* values of one request */
 #define STORE_LIMIT_VALUE_MAX 255u     /* bytes */
 #define STORE_LIMIT_MAX       1000000u /* what a rate, a burst, a concurrency and a want may be at most */
-#define STORE_LIMIT_PERIOD_MS 86400000u
-#define STORE_LIMIT_LEASE_MS  3600000u /* what a lease and a grace may be at most */
+#define STORE_LIMIT_PERIOD_MS 172800000u
+#define STORE_LIMIT_LEASE_MS  3600000u /* what a lease, a grace and a closure may be at most */
+#define STORE_LIMIT_WAIT_MS   2000u    /* so long a holder that got nothing counts as waiting */
 #define STORE_LIMIT_VALUES    100000u  /* what values_max may be at most */
 #define STORE_LIMIT_HOLDERS   1024u    /* of one value */
 
@@ -42,11 +47,15 @@ struct store_limit {
 struct store_limit_item {
         struct span value; /* any bytes, also none: ≤ STORE_LIMIT_VALUE_MAX */
         uint64_t want;     /* a rate: tokens; concurrency: shares in all, 0: gives all back */
+        uint64_t keep;     /* concurrency: of these, in use; ≤ want */
+        uint64_t close_ms; /* the value is closed for so long at least; 0: it stays as it is */
 
-        uint64_t granted;  /* of a rate: now; concurrency: in all */
-        uint64_t left_ms;  /* what was granted lasts so long from now */
-        uint64_t retry_ms; /* less was granted than wanted: there may be more after this */
-        bool is_full;      /* nothing was granted, since there are values_max others that are not at rest */
+        uint64_t granted;   /* of a rate: now; concurrency: in all */
+        uint64_t left_ms;   /* what was granted lasts so long from now */
+        uint64_t retry_ms;  /* less was granted than wanted: there may be more after this */
+        bool is_full;       /* nothing was granted, since there are values_max others that are not at rest */
+        bool has_waiting;   /* concurrency: another holder wants some and has none */
+        uint64_t closed_ms; /* it is closed for so long from now */
 };
 
 /* -ENOTSUP: the app has the feature "limits" not switched on.
@@ -59,15 +68,17 @@ struct store_limit_take {
         struct store_limit_item *items; /* what is granted is written here */
         uint32_t items_count;           /* ≤ STORE_LIMIT_ITEMS; each value once */
 
-        uint64_t used_version; /* of the definition that was used */
+        struct store_limit used; /* the definition that was used: this one, or a newer one */
 };
 void store_limit_take(struct store *store, struct store_limit_take *take);
 
 struct store_limit_value {
         struct span value;
         uint64_t held;    /* concurrency: shares that are held, or not yet back */
-        uint64_t holders; /* concurrency */
-        uint64_t tokens;  /* a rate: whole ones that there are now */
+        uint64_t holders; /* concurrency: that hold some */
+        uint64_t waiting; /* concurrency: that want some and have none */
+        uint64_t closed_ms;
+        uint64_t tokens; /* a rate: whole ones that there are now */
 };
 
 /* A limit as its home has it; changes nothing.  -ENOENT: nobody has used it yet.

@@ -27,7 +27,7 @@ static int take_items(struct world *w, const struct store_limit *limit, uint8_t 
         memset(take.holder, who, sizeof(take.holder));
         int r = CALL(w, store_limit_take, &take, NULL);
         if (ret_version)
-                *ret_version = take.used_version;
+                *ret_version = take.used.version;
         return r;
 }
 
@@ -239,13 +239,18 @@ static void nobody_holds_more_than_there_is(void **state)
                         .lease_ms = LEASE_MS,
                         .now_ms = now_ms,
                         .want = (uint64_t)rand() % 8,
+                        .close_ms = rand() % 20 ? 0 : (uint64_t)rand() % 300,
                         .record = { (const char *)record.data, record.size },
                         .is_record_there = record.size > 0 };
+                model.keep = (uint64_t)rand() % (model.want + 1);
                 limit_share_take(&model);
-                struct store_limit_item item = take(w, &limit, (uint8_t)(who + 1), "", model.want);
+                struct store_limit_item item = { .want = model.want, .keep = model.keep, .close_ms = model.close_ms };
+                assert_int_equal(take_items(w, &limit, (uint8_t)(who + 1), &item, 1, NULL), 0);
                 assert_int_equal(item.granted, model.granted);
                 assert_int_equal(item.left_ms, model.left_ms);
                 assert_int_equal(item.retry_ms, model.retry_ms);
+                assert_int_equal(item.closed_ms, model.closed_ms);
+                assert_int_equal(item.has_waiting, model.has_waiting);
                 buffer_free(&record);
                 record = model.after;
                 held[who] = item.granted;
@@ -256,6 +261,29 @@ static void nobody_holds_more_than_there_is(void **state)
                 assert_true(sum <= SHARES);
         }
         buffer_free(&record);
+}
+
+static void a_closed_value_grants_nothing_to_anybody(void **state)
+{
+        struct world *w = *state;
+        struct store_limit limits[] = { rate_of(10, 1000, 5), at_once(5) };
+        for (unsigned i = 0; i < 2; i++) {
+                struct store_limit_item item = { .value = T("a"), .want = 2 };
+                assert_int_equal(take_items(w, &limits[i], 1, &item, 1, NULL), 0);
+                assert_int_equal(item.granted, 2);
+                item = (struct store_limit_item){ .value = T("a"), .want = 2, .keep = 1, .close_ms = 5000 };
+                assert_int_equal(take_items(w, &limits[i], 1, &item, 1, NULL), 0);
+                assert_int_equal(item.granted, i); /* a share in use is kept */
+                assert_int_equal(item.closed_ms, 5000);
+                world_step(w, 4999);
+                item = take(w, &limits[i], 2, "a", 1);
+                assert_int_equal(item.granted, 0);
+                assert_int_equal(item.closed_ms, 1);
+                assert_int_equal(look(w, i ? "smtp" : "api").values[0].closed_ms, 1);
+                assert_int_equal(take(w, &limits[i], 2, "b", 1).granted, 1);
+                world_step(w, 1);
+                assert_int_equal(take(w, &limits[i], 2, "a", 1).granted, 1);
+        }
 }
 
 /* --- definitions and values -------------------------------------------------------------------------------------- */
@@ -341,6 +369,7 @@ static void an_app_without_the_feature_has_no_limits(void **state)
 const struct CMUnitTest limit_tests[] = {
         IN_WORLD(a_rate_gives_its_burst_and_then_its_rate),
         IN_WORLD(values_are_apart),
+        IN_WORLD(a_closed_value_grants_nothing_to_anybody),
         IN_WORLD(a_clock_that_is_set_back_gives_nothing_twice),
         IN_WORLD(a_rate_is_never_exceeded_in_any_time),
         IN_WORLD(a_share_is_taken_renewed_and_given_back),

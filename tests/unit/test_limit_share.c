@@ -39,7 +39,8 @@ static void a_bucket_that_cannot_be_read_begins_empty(void **state)
 {
         (void)state;
         static const char *const bad[] = { "", "x", "5", "5 ", "-1 1763256000000", "99999999999999999 1",
-                "1 99999999999999999", "5000 1763256000000 1", "5000 1763256000501" };
+                "1 99999999999999999", "5000 1763256000000 ", "5000 1763256000000 1 1", "5000 1763256000501",
+                "5000 1763256000000 99999999999999999" };
         for (size_t i = 0; i < COUNT(bad); i++)
                 expect(take(&rate, bad[i], 1), 0, "0 1763256000000");
         expect(take(&rate, "5000 1763256000500", 1), 1, "4000 1763256000500"); /* the clock was set back a little */
@@ -56,7 +57,7 @@ static void holders_that_cannot_be_read_hold_all_of_it_for_a_while(void **state)
         for (size_t i = 0; i < COUNT(bad); i++) {
                 struct limit_share share = take(&slots, bad[i], 1);
                 assert_int_equal(share.retry_ms, 1500);
-                expect(share, 0, NONE ":5:1763256001000");
+                expect(share, 0, NONE ":5:1763256001000 " BB ":0:1763256002000");
         }
         expect(take(&slots, AA ":2:1763256000100", 9), 3, AA ":2:1763256000100 " BB ":3:1763256001000");
         expect(take(&slots, AA ":2:1763255999500", 9), 5, BB ":5:1763256001000"); /* lease and grace are over */
@@ -65,7 +66,86 @@ static void holders_that_cannot_be_read_hold_all_of_it_for_a_while(void **state)
         expect(take(&slots, AA ":2:1773256000000", 9), 3, AA ":2:1763259600000 " BB ":3:1763256001000");
         expect(take(&slots, BB ":5:1763256000100", 0), 0, "");
         expect(take(&slots, AA ":9007199254740991:1763256000100 " NONE ":9007199254740991:1763256000100", 1), 0,
-                AA ":9007199254740991:1763256000100 " NONE ":9007199254740991:1763256000100");
+                AA ":9007199254740991:1763256000100 " NONE ":9007199254740991:1763256000100 " BB ":0:1763256002000");
+}
+
+#define CLOSED "ffffffffffffffffffffffffffffffff"
+
+static struct limit_share ask(
+        const struct store_limit *limit, const char *record, uint64_t want, uint64_t keep, uint64_t close_ms)
+{
+        static uint8_t holder[STORE_NONCE_SIZE];
+        memset(holder, 0xbb, sizeof(holder));
+        struct limit_share share = { .limit = limit,
+                .holder = holder,
+                .lease_ms = 1000,
+                .now_ms = NOW,
+                .want = want,
+                .keep = keep,
+                .close_ms = close_ms,
+                .record = span_of_text(record ? record : ""),
+                .is_record_there = record != NULL };
+        limit_share_take(&share);
+        return share;
+}
+
+static void what_is_in_use_is_kept_when_a_limit_is_lowered(void **state)
+{
+        (void)state;
+        /* 6 are held of 5: who uses 3 keeps 3, and gets nothing more. */
+        expect(ask(&slots, AA ":3:1763256000100 " BB ":3:1763256000100", 4, 3, 0), 3,
+                AA ":3:1763256000100 " BB ":3:1763256001000");
+        expect(ask(&slots, AA ":3:1763256000100 " BB ":3:1763256000100", 4, 1, 0), 2,
+                AA ":3:1763256000100 " BB ":2:1763256001000");
+        /* Nobody keeps what it never had, or what came back meanwhile. */
+        expect(ask(&slots, AA ":5:1763256000100", 4, 4, 0), 0, AA ":5:1763256000100 " BB ":0:1763256002000");
+        expect(ask(&slots, AA ":5:1763256000100 " BB ":3:1763255999500", 3, 3, 0), 0,
+                AA ":5:1763256000100 " BB ":0:1763256002000");
+}
+
+static void who_got_nothing_counts_as_waiting_for_a_moment(void **state)
+{
+        (void)state;
+        struct limit_share share = ask(&slots, AA ":0:1763256000001", 9, 0, 0);
+        assert_true(share.has_waiting);
+        expect(share, 5, AA ":0:1763256000001 " BB ":5:1763256001000");
+        share = ask(&slots, AA ":0:1763256000000", 9, 0, 0);
+        assert_false(share.has_waiting);
+        expect(share, 5, BB ":5:1763256001000");
+        struct store_limit_value value = { 0 };
+        limit_share_look(&slots, SPAN_TEXT(AA ":0:1763256000001 " BB ":2:1763256001000"), NOW, &value);
+        assert_int_equal(value.waiting, 1);
+        assert_int_equal(value.holders, 1);
+        assert_int_equal(value.held, 2);
+}
+
+static void what_is_closed_grants_nothing_until_then(void **state)
+{
+        (void)state;
+        struct limit_share share = ask(&rate, NULL, 2, 0, 700);
+        assert_int_equal(share.closed_ms, 700);
+        assert_int_equal(share.retry_ms, 700);
+        assert_int_equal(share.rest_ms, NOW + 700);
+        expect(share, 0, "5000 1763256000000 1763256000700");
+        expect(ask(&rate, "5000 1763256000000 1763256000001", 2, 0, 0), 0, NULL);
+        expect(ask(&rate, "5000 1763256000000 1763256000000", 2, 0, 0), 2, "3000 1763256000000");
+        /* A shorter closure does not shorten it, and the clock that was set back does not make it endless. */
+        expect(ask(&rate, "5000 1763256000000 1763256000700", 0, 0, 100), 0, "5000 1763256000000 1763256000700");
+        share = ask(&rate, "5000 1763256000000 1773256000000", 1, 0, 0);
+        assert_int_equal(share.closed_ms, STORE_LIMIT_LEASE_MS);
+        expect(share, 0, NULL);
+        expect(ask(&slots, NULL, 2, 0, 700), 0, BB ":0:1763256002000 " CLOSED ":0:1763256000700");
+        share = ask(&slots, BB ":2:1763256000100 " CLOSED ":0:1763256000700", 4, 2, 0);
+        assert_int_equal(share.retry_ms, 1000);
+        assert_int_equal(share.closed_ms, 700);
+        expect(share, 2, BB ":2:1763256001000 " CLOSED ":0:1763256000700"); /* what runs keeps its share */
+        expect(ask(&slots, CLOSED ":0:1763256000000", 4, 0, 0), 4, BB ":4:1763256001000");
+        struct store_limit_value value = { 0 };
+        limit_share_look(&slots, SPAN_TEXT(CLOSED ":0:1763256000700"), NOW, &value);
+        assert_int_equal(value.closed_ms, 700);
+        assert_int_equal(value.holders + value.waiting + value.held, 0);
+        limit_share_look(&rate, SPAN_TEXT("5000 1763256000000 1763256000500"), NOW, &value);
+        assert_int_equal(value.closed_ms, 500);
 }
 
 static void there_are_so_many_holders_and_no_more(void **state)
@@ -89,7 +169,7 @@ static void a_definition_reads_as_it_was_written(void **state)
         (void)state;
         static const char *const bad[] = { "", "1", "1 10 1000 5 0 0", "1 10 1000 5 0 0 9 ", "0 10 1000 5 0 0 9",
                 "1 10 1000 5 1 0 9", "1 0 0 0 0 0 9", "1 10 0 5 0 0 9", "1 10 1000 0 0 0 9", "1 10 1000 5 0 0 0",
-                "1 10 1000 5 0 3600001 9", "1 1000001 1000 5 0 0 9", "1 10 86400001 5 0 0 9", "x 10 1000 5 0 0 9" };
+                "1 10 1000 5 0 3600001 9", "1 1000001 1000 5 0 0 9", "1 10 172800001 5 0 0 9", "x 10 1000 5 0 0 9" };
         struct buffer text = { 0 };
         struct store_limit back = { 0 };
         limit_put(&text, &rate);
@@ -106,6 +186,9 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_bucket_that_cannot_be_read_begins_empty),
                 cmocka_unit_test(holders_that_cannot_be_read_hold_all_of_it_for_a_while),
+                cmocka_unit_test(what_is_in_use_is_kept_when_a_limit_is_lowered),
+                cmocka_unit_test(who_got_nothing_counts_as_waiting_for_a_moment),
+                cmocka_unit_test(what_is_closed_grants_nothing_until_then),
                 cmocka_unit_test(there_are_so_many_holders_and_no_more),
                 cmocka_unit_test(a_definition_reads_as_it_was_written),
         };

@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/numbers.h"
+#include "host/limit/limit.h"
 
 /* A call that told of no more outcomes than this makes its shard urgent, which then gives as many tasks at most. */
 #define URGENT_TASKS_MAX 4u
@@ -159,6 +160,45 @@ static void mark_suspect(struct dispatch *d, uint32_t pool, uint64_t now_ms)
         for (uint32_t i = 0; has_suspect && (i = shard_set_from(&d->suspects, i)) != SHARD_SET_NONE; i++)
                 if (shard_mark_next(d->shards[i], pool, now_ms))
                         return;
+}
+
+bool dispatch_has_waiting(const struct dispatch *d, uint32_t pool)
+{
+        for (uint32_t i = 0; i < d->shards_count; i++) {
+                const struct window *w = &d->shards[i]->window;
+                if (!w->count)
+                        continue;
+                if (window_has_next(w, pool))
+                        return true;
+                for (unsigned lane = 0; lane < LANES; lane++)
+                        for (const struct window_key *key = w->limited[lane].first; key; key = key->ready_next)
+                                if (key->first->pool == pool)
+                                        return true;
+        }
+        return false;
+}
+
+void dispatch_look_at_limits(struct dispatch *d, uint64_t now_ms)
+{
+        struct limits *limits = d->routes.limits;
+        if (!limits || !limits_pass_is_due(limits, now_ms))
+                return;
+        limits_pass_begin(limits);
+        /* Each time another shard comes first, so that none has to wait for all that the others have. */
+        for (unsigned lane = 0; lane < LANES; lane++)
+                for (uint32_t i = 0; i < d->shards_count; i++) {
+                        struct shard *s = d->shards[(d->next_limited + i) % d->shards_count];
+                        if (s->window.limited[lane].first)
+                                shard_look_at_limits(s, lane, now_ms);
+                }
+        d->next_limited = (d->next_limited + 1) % d->shards_count;
+        if (!limits_pass_end(limits, now_ms))
+                return;
+        for (uint32_t i = 0; i < d->shards_count; i++) {
+                struct shard *s = d->shards[(d->next_limited + i) % d->shards_count];
+                if (s->names.count || s->names.is_partial)
+                        shard_look_at_names(s);
+        }
 }
 
 /* --- a turn of the loop --- */

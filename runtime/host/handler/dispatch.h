@@ -57,6 +57,7 @@ struct dispatch {
         struct dispatch_shard *urgent;
         struct shard_set ready[LANES]; /* may have one to start: those that are found to have none are taken out */
         struct shard_set suspects;     /* may have a suspect, or a marked one: the same */
+        uint32_t next_limited;         /* whose tasks are looked at first, of those that wait for shares of limits */
         struct dispatch_pool *pools;
         struct routes routes; /* has as many pools */
 };
@@ -82,6 +83,12 @@ void dispatch_probe(struct dispatch *d, uint32_t pool);
 void dispatch_told(struct dispatch *d, uint32_t shard, uint32_t outcomes);
 /* Something has happened to these shards: they may have something to start. */
 void dispatch_look(struct dispatch *d, const struct shard_set *changed);
+
+/* Whether a task of that pool waits, for a seat or for shares of limits. */
+bool dispatch_has_waiting(const struct dispatch *d, uint32_t pool);
+/* Looks at the tasks that wait for shares of limits, if something may have changed for them.  To be called before the
+ * pools are fed. */
+void dispatch_look_at_limits(struct dispatch *d, uint64_t now_ms);
 
 /* A turn of the loop begins for that pool, which has room for so many tasks of each lane; what waits there in a lower
  * one takes no room from a higher one. */

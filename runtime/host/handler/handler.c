@@ -125,10 +125,41 @@ static void start(struct generation *generation, struct shard *shard, struct cla
                 offer(generation, shard, c);
 }
 
-static void measure_room(const struct pool_io *io, uint32_t room[LANES])
+/* What is under a limit has to start when it is dispatched: it is offered only to a seat that is free. */
+static void measure_room(const struct handler *handler, const struct generation *generation, uint32_t room[LANES])
 {
+        const struct pool_io *io = &generation->pool_io;
+        bool is_limited = limits_has(handler->all->dispatch->routes.limits, handler->slot);
         for (unsigned lane = 0; lane < LANES; lane++)
-                room[lane] = pool_io_room(io, (enum lane)lane);
+                room[lane] = is_limited ? pool_free_seats(&io->pool) : pool_io_room(io, (enum lane)lane);
+}
+
+void handler_set_limits(struct handler *handler, uint64_t now_ms)
+{
+        struct limits *limits = handler->all->dispatch->routes.limits;
+        struct generation *generation = handler_current(handler);
+        const struct handler_config *settings = generation ? generation->settings : NULL;
+        if (!limits)
+                return;
+        if (settings != handler->limited) {
+                handler->limited = settings;
+                limits_serve(limits, handler->slot, settings ? &settings->limited_by : NULL);
+        }
+        if (!limits_has(limits, handler->slot) || !generation)
+                return;
+        if (handler_is_remote(settings)) {
+                limits_set_room(
+                        limits, handler->slot, remote_room(&handler->remote, settings->remote.concurrency, now_ms));
+                return;
+        }
+        uint32_t room = pool_free_seats(&generation->pool_io.pool);
+        /* Nothing is offered to runners that are not there yet, which would start them. */
+        if (!room && dispatch_has_waiting(handler->all->dispatch, handler->slot)) {
+                uint32_t runners = pool_runners_for_more(&generation->pool_io.pool);
+                if (runners)
+                        pool_io_warm(&generation->pool_io, runners);
+        }
+        limits_set_room(limits, handler->slot, room);
 }
 
 void handler_feed(struct handler *handler, uint64_t now_ms)
@@ -152,11 +183,11 @@ void handler_feed(struct handler *handler, uint64_t now_ms)
         const struct pool_io *io = &generation->pool_io;
         uint32_t room[LANES];
         enum dispatch_state state = io->pool.state == POOL_OPEN ? DISPATCH_OPEN : DISPATCH_DOWN;
-        measure_room(io, room);
+        measure_room(handler, generation, room);
         dispatch_begin(dispatch, handler->slot, state, room, now_ms);
         while ((c = dispatch_next(dispatch, handler->slot, room, now_ms, &shard))) {
                 start(generation, shard, c, now_ms);
-                measure_room(io, room);
+                measure_room(handler, generation, room);
         }
         if (state == DISPATCH_DOWN && room[LANE_HIGH] && !pool_has_tasks(&io->pool))
                 dispatch_probe(dispatch, handler->slot);

@@ -50,7 +50,8 @@ struct handler {
         uint64_t exits[RUNNER_EXITS]; /* of its runners, by enum runner_exit */
         struct outage outage;
         struct task_log task_log;
-        struct remote_handler remote; /* its workers, if it is a remote one */
+        const struct handler_config *limited; /* the settings whose limits its tasks are under; NULL: none */
+        struct remote_handler remote;         /* its workers, if it is a remote one */
         char refused[256]; /* why none of its generations could be made, while it has none; "": that is not so */
 };
 
@@ -80,6 +81,8 @@ const char *handler_state_name(const struct handler *handler);
 uint64_t handler_seats(const struct handler *handler);
 
 extern const struct pool_io_events handler_pool_events;
+/* Tells the limits that its tasks are under how many could start, before those that wait for them are looked at. */
+void handler_set_limits(struct handler *handler, uint64_t now_ms);
 /* Tasks from the shards' windows to the pool, while it has room. */
 void handler_feed(struct handler *handler, uint64_t now_ms);
 

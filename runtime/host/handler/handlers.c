@@ -102,6 +102,9 @@ void handlers_feed(struct handlers *all, uint64_t now_ms)
 {
         all->wall_ahead_ms = clock_wall_ms() - now_ms;
         for (uint32_t i = 0; i < all->count; i++)
+                handler_set_limits(all->list[i], now_ms);
+        dispatch_look_at_limits(all->dispatch, now_ms);
+        for (uint32_t i = 0; i < all->count; i++)
                 handler_feed(all->list[i], now_ms);
 }
 

@@ -206,6 +206,10 @@ void pool_set_policy(struct pool *pool, const struct pool_policy *policy);
  * the loop.  What waits in lower lanes takes no room from it. */
 uint32_t pool_room(const struct pool *pool, enum lane lane);
 bool pool_has_room(const struct pool *pool);
+/* How many more tasks would start at once if they were offered. */
+uint32_t pool_free_seats(const struct pool *pool);
+/* How many runners it would take for one more seat; 0: all of them have been started. */
+uint32_t pool_runners_for_more(const struct pool *pool);
 /* It has tasks that wait or run. */
 bool pool_has_tasks(const struct pool *pool);
 

@@ -62,6 +62,33 @@ static bool takes_tasks(const struct pool *pool, const struct pool_runner *runne
                !(p->max_tasks && runner->handed_total >= p->max_tasks);
 }
 
+uint32_t pool_free_seats(const struct pool *pool)
+{
+        uint32_t seats = 0;
+        if (!pool_has_room(pool))
+                return 0;
+        for (uint32_t i = 0; i < pool->runners_count; i++) {
+                const struct pool_runner *r = &pool->runners[i];
+                uint32_t most = pool->policy.threads * batch_max(pool);
+                if (!r->is_solo && takes_tasks(pool, r) && r->in_flight < most)
+                        seats += most - r->in_flight;
+        }
+        return seats > pool->waiting_count ? seats - pool->waiting_count : 0;
+}
+
+uint32_t pool_runners_for_more(const struct pool *pool)
+{
+        uint32_t started = 0;
+        if (!pool_has_room(pool))
+                return 0;
+        for (uint32_t i = 0; i < pool->runners_count; i++) {
+                if (pool->runners[i].state == RUNNER_STARTING && !pool->runners[i].is_solo)
+                        return 0;
+                started += pool->runners[i].state != RUNNER_NONE && !pool->runners[i].is_solo;
+        }
+        return started < pool->policy.processes ? started + 1 : 0;
+}
+
 /* The least busy runner that has room, or NULL. */
 static struct pool_runner *choose(const struct pool *pool, uint32_t limit)
 {

@@ -44,6 +44,8 @@ struct finished_counts {
         uint64_t counts[FINISHED_KINDS];
 };
 
+struct limits;
+
 /* Zero-initialised is empty. */
 struct routes {
         struct route *list; /* by pool: if two serve a name, the lower one gets it */
@@ -52,6 +54,7 @@ struct routes {
         uint32_t *long_calls;     /* of each pool: its last 32 calls, a bit each; set: a long one, or none yet */
         struct finished_counts *finished; /* of each pool: what the store has recorded of its tasks */
         uint32_t pools;
+        struct limits *limits; /* what the pools' tasks are under; NULL: nothing.  Not owned */
         char unserved[ROUTES_UNSERVED_MAX][NAME_HANDLER_MAX + 1]; /* names that were looked up in vain, each once */
         uint32_t unserved_count;
         uint32_t unserved_told; /* of these, are in the log */

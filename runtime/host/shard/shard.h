@@ -204,9 +204,12 @@ bool shard_probe(struct shard *s, uint32_t pool);
 /* A control that is about tasks which wait here, or about a key. */
 void shard_obey(struct shard *s, const struct store_control *control, uint64_t now_ms);
 
-/* The next task of that lane for that pool, counted as running; NULL if none may start.  One that is TRUST_DIED_ALONE is to
- * be ended (retry_died_alone), not run.  One that a host has died with is told to the store before it is handed out. */
+/* The next task of that lane for that pool, counted as running; NULL if none may start.  One that is TRUST_DIED_ALONE
+ * is to be ended (retry_died_alone), not run.  One that a host has died with is told to the store before it is handed
+ * out. */
 struct claimed *shard_next(struct shard *s, uint32_t pool, enum lane lane, uint64_t now_ms);
+/* Tasks of that lane that wait for shares of limits: those that may go on are ready again. */
+void shard_look_at_limits(struct shard *s, unsigned lane, uint64_t now_ms);
 /* A suspect's start is told to the store first.  Begins that for the pool's next suspect; once it is told, shard_next()
  * hands it out.  Only while the pool has no other marked suspect, on whatever shard (window_marks()): if the host dies,
  * the one that is marked did it.  False: there is none. */

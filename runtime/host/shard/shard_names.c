@@ -5,8 +5,10 @@
 
 #include "base/memory.h"
 #include "base/numbers.h"
+#include "host/limit/limit.h"
 
 #define HANDLER_PREFIX "handler:"
+#define LIMIT_PREFIX   "limit:"
 
 void shard_names_clear(struct shard_names *n)
 {
@@ -23,8 +25,16 @@ static uint32_t pool_of(const struct routes *routes, struct span name)
         return routes_look(routes, (struct span){ name.data + prefix, name.size - prefix });
 }
 
+static bool is_of_limit(struct span name)
+{
+        size_t prefix = sizeof(LIMIT_PREFIX) - 1;
+        return name.size > prefix && !memcmp(name.data, LIMIT_PREFIX, prefix);
+}
+
 static bool is_open(const struct routes *routes, struct span name)
 {
+        if (is_of_limit(name))
+                return !routes->limits || limits_name_opens(routes->limits, name, SHARD_NAMES_PAGE);
         uint32_t pool = pool_of(routes, name);
         return pool != ROUTES_NONE && routes->states[pool] == ROUTE_OPEN;
 }
@@ -111,8 +121,13 @@ void shard_names_woken(struct shard_names *n, uint32_t woken, bool has_more)
         n->has_woken = woken > 0;
         if (n->waking >= n->count)
                 return;
-        n->list[n->waking].is_probe = false;
-        n->list[n->waking].page = (uint32_t)min_u64(UINT64_C(2) * n->list[n->waking].page, STORE_CALL_TASKS);
+        struct shard_name *name = &n->list[n->waking];
+        name->is_probe = false;
+        /* A limit lets few of them start: how many more are to be woken is seen at the next look. */
+        if (is_of_limit(text_of(name)))
+                name->is_open = false;
+        else
+                name->page = (uint32_t)min_u64(UINT64_C(2) * name->page, STORE_CALL_TASKS);
         if (!has_more)
                 n->list[n->waking] = n->list[--n->count];
 }

@@ -174,6 +174,8 @@ static void forget_stale(struct shard *s, struct claimed *c)
 /* Neither a pool nor a worker has it any more. */
 static void leave_pool(struct shard *s, struct claimed *c)
 {
+        if (c->hold.count)
+                limits_end(s->routes->limits, &c->hold);
         saves_stop(s, c);
         if (!c->lent) {
                 s->running--;
@@ -321,6 +323,47 @@ static void divert_busy(struct shard *s, struct claimed *busy, uint64_t busy_ms,
         }
 }
 
+static struct limit_task limit_task(const struct shard *s, const struct claimed *c)
+{
+        return (struct limit_task){ .pool = c->pool, .key = c->key, .headers = c->headers, .until_ms = s->until_ms };
+}
+
+/* What it is limited by does not allow it now: it waits in the window if that may be over soon, else in the store, and
+ * so does all that stands behind it.  One whose start is recorded stays: the record would have to be taken back. */
+static bool is_limited(struct shard *s, struct claimed *limited, uint64_t now_ms)
+{
+        struct limits *limits = s->routes->limits;
+        char name[STORE_NAME_MAX + 1];
+        if (!limits_has(limits, limited->pool))
+                return false;
+        struct limit_task task = limit_task(s, limited);
+        task.is_to_go = window_count_limited(&s->window) >= s->limits->window_tasks / 4;
+        enum limit_verdict verdict = limits_start(limits, &task, now_ms, &limited->hold, name);
+        if (verdict == LIMIT_START)
+                return false;
+        if (verdict == LIMIT_WAIT || limited->is_marked) {
+                window_limit(&s->window, limited);
+                return true;
+        }
+        for (struct claimed *c = limited; c; c = c->next)
+                if (c == limited || c->state == CLAIMED_WAITING)
+                        shard_end_task(s, c, pending_outcome_divert("limited", name), now_ms);
+        return true;
+}
+
+void shard_look_at_limits(struct shard *s, unsigned lane, uint64_t now_ms)
+{
+        struct window_key *next;
+        for (struct window_key *key = s->window.limited[lane].first; key; key = next) {
+                struct limit_task task = limit_task(s, key->first);
+                next = key->ready_next;
+                if (limits_look(s->routes->limits, &task, now_ms) == LIMIT_WAIT)
+                        continue;
+                window_unlimit(&s->window, key->first);
+                shard_stir(s);
+        }
+}
+
 struct claimed *shard_next(struct shard *s, uint32_t pool, enum lane lane, uint64_t now_ms)
 {
         if (s->state != SHARD_OWNED || now_ms >= s->until_ms)
@@ -332,7 +375,10 @@ struct claimed *shard_next(struct shard *s, uint32_t pool, enum lane lane, uint6
                 shard_stir(s);
                 if (shard_debounce(s, c, now_ms))
                         continue;
-                if (!c->hosts_died || c->is_marked || c->trust == TRUST_DIED_ALONE) {
+                bool is_told = !c->hosts_died || c->is_marked;
+                if (is_told && c->trust != TRUST_DIED_ALONE && is_limited(s, c, now_ms))
+                        continue;
+                if (is_told || c->trust == TRUST_DIED_ALONE) {
                         s->running++;
                         c->started_ms = now_ms;
                         c->may_merge = false;

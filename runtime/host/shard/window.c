@@ -59,7 +59,7 @@ void window_set_pools(struct window *w, uint32_t pools)
         struct window_line *lines = memory_zero((size_t)pools * WINDOW_LINES, sizeof(*lines));
         memcpy(lines, w->lines, (size_t)w->pools * WINDOW_LINES * sizeof(*lines));
         for (struct window_key *key = w->keys; key; key = key->hh.next)
-                if (key->is_ready)
+                if (key->is_ready && !key->first->is_limited)
                         key->line = lines + (key->line - w->lines);
         free(w->lines);
         w->lines = lines;
@@ -94,6 +94,7 @@ static void leave_line(struct window *w, struct window_key *key)
                 line->last = key->ready_prev;
         key->ready_prev = key->ready_next = NULL;
         key->is_ready = false;
+        line->keys--;
 }
 
 static struct window_line *line_of(const struct window *w, uint32_t pool, uint32_t line)
@@ -108,8 +109,11 @@ static void line_up(struct window *w, struct window_key *key)
         bool can_run = c && !key->is_busy && !key->is_barred && c->pool < w->pools && c->state == CLAIMED_WAITING;
         /* One that has died alone will not run: it is only to be told so. */
         bool is_to_mark = can_run && c->trust == TRUST_SUSPECT && !c->is_marked;
-        struct window_line *line =
-                can_run ? line_of(w, c->pool, is_to_mark ? LINE_SUSPECTS : STORE_SEQ_LANE(c->seq)) : NULL;
+        struct window_line *line = NULL;
+        if (can_run && c->is_limited)
+                line = &w->limited[STORE_SEQ_LANE(c->seq)];
+        else if (can_run)
+                line = line_of(w, c->pool, is_to_mark ? LINE_SUSPECTS : STORE_SEQ_LANE(c->seq));
         if (key->is_ready && key->line == line)
                 return;
         leave_line(w, key);
@@ -120,6 +124,7 @@ static void line_up(struct window *w, struct window_key *key)
                 ++*count;
         key->line = line;
         key->is_ready = true;
+        line->keys++;
         key->ready_prev = line->last;
         if (line->last)
                 line->last->ready_next = key;
@@ -331,6 +336,26 @@ static struct claimed *take_first(struct window *w, struct window_line *line)
 struct claimed *window_next(struct window *w, uint32_t pool, enum lane lane)
 {
         return take_first(w, line_of(w, pool, lane));
+}
+
+void window_limit(struct window *w, struct claimed *c)
+{
+        c->is_limited = true;
+        window_put_back(w, c);
+}
+
+void window_unlimit(struct window *w, struct claimed *c)
+{
+        c->is_limited = false;
+        line_up(w, c->of);
+}
+
+uint32_t window_count_limited(const struct window *w)
+{
+        uint32_t count = 0;
+        for (unsigned lane = 0; lane < LANES; lane++)
+                count += w->limited[lane].keys;
+        return count;
 }
 
 void window_adopt(struct window *w, struct claimed *c)

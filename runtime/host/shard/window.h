@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <uthash.h>
 
+#include "host/limit/limit.h"
 #include "host/pool/pool.h"
 #include "store/store.h"
 
@@ -73,6 +74,8 @@ struct claimed {
         bool has_mark;                   /* a suspect's is, or is being: counted in its pool's line of suspects */
         bool is_cancelled;               /* dead, once what is being told about it is told */
         bool is_diverted;                /* ended by window_divert() */
+        bool is_limited;                 /* it waits for shares of limits (host/limit) */
+        struct limit_hold hold;          /* the shares that it runs with */
         bool may_merge;                  /* it, or others into it: it asks for that, and nobody has it started */
         bool is_debounced;               /* it has waited for others to join it */
         uint64_t debounce_ms;            /* may_merge: it waits so long for that; 0: not */
@@ -103,6 +106,7 @@ struct window_key {
 
 struct window_line {
         struct window_key *first, *last;
+        uint32_t keys;
         uint32_t marks; /* LINE_SUSPECTS: suspects whose start is, or is being, recorded */
 };
 
@@ -116,8 +120,9 @@ enum { LINE_SUSPECTS = LANES, WINDOW_LINES };
 #define HOST_DEATHS_MAX 4
 
 struct window {
-        struct window_key *keys;   /* hash */
-        struct window_line *lines; /* [pool][WINDOW_LINES] */
+        struct window_key *keys;           /* hash */
+        struct window_line *lines;         /* [pool][WINDOW_LINES] */
+        struct window_line limited[LANES]; /* keys whose first task waits for shares of limits, of whatever pool */
         uint32_t pools;
         uint64_t first_epoch;       /* the first that this process had the shard under: marks before it are another's */
         struct window_key *emptied; /* keys without tasks: forgotten by window_prune() */
@@ -151,6 +156,12 @@ bool window_has_next(const struct window *w, uint32_t pool);
 bool window_has_ready(const struct window *w);
 bool window_is_stocked(const struct window *w);
 bool window_has_ready_of(const struct window *w, enum lane lane);
+
+/* It was taken with window_next(), and has to wait for shares of limits: its key is idle again, but not ready. */
+void window_limit(struct window *w, struct claimed *c);
+/* It waits for them no more: ready as any other. */
+void window_unlimit(struct window *w, struct claimed *c);
+uint32_t window_count_limited(const struct window *w);
 
 /* It runs already, at a worker: its key is busy.  Only if the key is idle. */
 void window_adopt(struct window *w, struct claimed *c);

@@ -6,7 +6,8 @@
 #include "store/redis/redis_store.h"
 
 #define KEYS       3
-#define ITEM_PARTS 4 /* granted, left, retry, is_full */
+#define ITEM_ARGS  4 /* value, want, keep, close */
+#define ITEM_PARTS 6 /* granted, left, retry, is_full, has_waiting, closed */
 
 static struct redis_call *limit_call(struct redis_op *op, enum script_number script, struct span name, unsigned args)
 {
@@ -25,7 +26,10 @@ static void take_answer(struct redis_call *call, const redisReply *reply)
                 op_bad_answer(op);
                 return;
         }
-        take->used_version = answer_number(op, reply->element[0], TASK_NUMBER_MAX, "version");
+        if (!limit_read(reply_span(reply->element[0]), &take->used)) {
+                op_bad_value(op, "definition");
+                return;
+        }
         for (uint32_t i = 0; i < take->items_count; i++) {
                 struct store_limit_item *item = &take->items[i];
                 redisReply *const *parts = &reply->element[1 + (size_t)ITEM_PARTS * i];
@@ -33,6 +37,8 @@ static void take_answer(struct redis_call *call, const redisReply *reply)
                 item->left_ms = answer_number(op, parts[1], STORE_LIMIT_LEASE_MS, "lease");
                 item->retry_ms = answer_number(op, parts[2], TASK_NUMBER_MAX, "time");
                 item->is_full = answer_bool(op, parts[3], "state");
+                item->has_waiting = answer_bool(op, parts[4], "state");
+                item->closed_ms = answer_number(op, parts[5], STORE_LIMIT_LEASE_MS, "closure");
         }
 }
 
@@ -40,7 +46,8 @@ void redis_limit_take(struct redis_store *s, struct store_request *request)
 {
         struct store_limit_take *take = (struct store_limit_take *)request;
         struct redis_op *op = op_begin(s, request);
-        struct redis_call *call = limit_call(op, SCRIPT_limit_take, take->limit.name, 3 + 2 * take->items_count);
+        struct redis_call *call =
+                limit_call(op, SCRIPT_limit_take, take->limit.name, 3 + ITEM_ARGS * take->items_count);
         struct buffer definition = { 0 };
         char nonce[2 * STORE_NONCE_SIZE + 1];
         limit_put(&definition, &take->limit);
@@ -53,6 +60,8 @@ void redis_limit_take(struct redis_store *s, struct store_request *request)
         for (uint32_t i = 0; i < take->items_count; i++) {
                 call_put(call, take->items[i].value);
                 call_put_number(call, take->items[i].want);
+                call_put_number(call, take->items[i].keep);
+                call_put_number(call, take->items[i].close_ms);
         }
         buffer_free(&definition);
         call_send(call);

@@ -102,7 +102,9 @@ static void take_one(struct sqlite_store *s, const struct store_limit_take *take
                 .holder = take->holder,
                 .lease_ms = take->lease_ms,
                 .now_ms = s->now_ms,
-                .want = item->want };
+                .want = item->want,
+                .keep = item->keep,
+                .close_ms = item->close_ms };
         struct query q = query(&s->db, STATEMENT_LIMIT_VALUE_GET);
         bind_text(&q, home->limit.name);
         bind_span(&q, item->value);
@@ -110,7 +112,7 @@ static void take_one(struct sqlite_store *s, const struct store_limit_take *take
         if (share.is_record_there)
                 share.record = arena_copy(request_arena((struct store_request *)&take->request), column_span(&q, 0));
         query_end(&q);
-        if (!share.is_record_there && item->want && !make_room(s, home)) {
+        if (!share.is_record_there && (item->want || item->close_ms) && !make_room(s, home)) {
                 item->is_full = true;
                 item->retry_ms = first_rest_ms(s, home, take->lease_ms);
                 home->refused = min_u64(home->refused + 1, TASK_NUMBER_MAX);
@@ -123,6 +125,8 @@ static void take_one(struct sqlite_store *s, const struct store_limit_take *take
         item->granted = share.granted;
         item->left_ms = share.left_ms;
         item->retry_ms = share.retry_ms;
+        item->closed_ms = share.closed_ms;
+        item->has_waiting = share.has_waiting;
 }
 
 void sqlite_limit_take(struct sqlite_store *s, struct store_request *request)
@@ -132,7 +136,7 @@ void sqlite_limit_take(struct sqlite_store *s, struct store_request *request)
         struct limit_home before = home;
         for (uint32_t i = 0; i < take->items_count; i++)
                 take_one(s, take, &home, &take->items[i]);
-        take->used_version = home.limit.version;
+        take->used = home.limit;
         if (!home.is_stored || home.values != before.values || home.refused != before.refused)
                 home_set(s, &home);
 }

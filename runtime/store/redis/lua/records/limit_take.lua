@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 -- limit_take: shares of a limit, for one holder.  ../../limit_share.h says what a record holds and what is granted.
 -- KEYS: limit, values, rest, of quiver:{APP:limit:NAME}.
--- ARGV: definition, holder, lease, then per item: value, want.
--- → the version of the definition that was used, then per item: granted, left, retry, is_full
+-- ARGV: definition, holder, lease, then per item: value, want, keep, close.
+-- → the definition that was used, then per item: granted, left, retry, is_full, has_waiting, closed
 local limit, values, rest = KEYS[1], KEYS[2], KEYS[3]
 for key, wanted in pairs({ [limit] = 'hash', [values] = 'hash', [rest] = 'zset' }) do
 	local is = redis.call('TYPE', key).ok
@@ -12,7 +12,8 @@ for key, wanted in pairs({ [limit] = 'hash', [values] = 'hash', [rest] = 'zset' 
 end
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-local NUMBER_MAX, LEASE_MAX, HOLDERS_MAX = 9007199254740991, 3600000, 1024
+local NUMBER_MAX, LEASE_MAX, WAIT_MS, HOLDERS_MAX = 9007199254740991, 3600000, 2000, 1024
+local CLOSED = string.rep('f', 32)
 local NUMBER = '(%d%d?%d?%d?%d?%d?%d?%d?%d?%d?%d?%d?%d?%d?%d?%d?)'
 
 local function definition_read(text)
@@ -37,22 +38,35 @@ local d = definition_read(ARGV[1])
 if stored and stored[1] >= d[1] then
 	d = stored
 end
-local version, rate, period, burst, concurrency, grace, values_max = unpack(d)
+local _, rate, period, burst, concurrency, grace, values_max = unpack(d)
 local holder, lease = ARGV[2], tonumber(ARGV[3])
 
 local function round_up(amount, by)
 	return math.ceil(amount / by)
 end
 
-local function take_tokens(record, want)
-	local full, level, since, is_anew = burst * period, 0, now, false
+-- Until when it is closed, as it is now; nil: it is not.  No closure is longer: the clock was set back.
+local function closed_now(till)
+	return till > now and math.min(till, now + LEASE_MAX) or nil
+end
+
+local function close_until(till, close)
+	return close > 0 and math.max(till or 0, now + close) or till
+end
+
+local function take_tokens(record, want, close)
+	local full, level, since, closed, is_anew = burst * period, 0, now, nil, false
 	if not record then
 		level = full
 	else
 		local l, s = string.match(record, '^' .. NUMBER .. ' ' .. NUMBER .. '$')
-		l, s = tonumber(l or -1), tonumber(s or -1)
-		if l >= 0 and l <= NUMBER_MAX and s <= NUMBER_MAX and s <= now + round_up(full, rate) then
-			level, since = math.min(l, full), s
+		local c = '0'
+		if not l then
+			l, s, c = string.match(record, '^' .. NUMBER .. ' ' .. NUMBER .. ' ' .. NUMBER .. '$')
+		end
+		l, s, c = tonumber(l or -1), tonumber(s or -1), tonumber(c or -1)
+		if l >= 0 and l <= NUMBER_MAX and s <= NUMBER_MAX and c <= NUMBER_MAX and s <= now + round_up(full, rate) then
+			level, since, closed = math.min(l, full), s, closed_now(c)
 			if now > since then
 				level = now - since >= round_up(full - level, rate) and full or level + (now - since) * rate
 				since = now
@@ -61,11 +75,17 @@ local function take_tokens(record, want)
 			is_anew = true
 		end
 	end
-	local granted = math.min(want, math.floor(level / period))
+	closed = close_until(closed, close)
+	local granted = closed and 0 or math.min(want, math.floor(level / period))
 	level = level - granted * period
-	local retry = granted < want and round_up(period - level, rate) + since - now or 0
-	local after = (granted > 0 or is_anew) and string.format('%.0f %.0f', level, since) or nil
-	return granted, retry, after, since + round_up(full - level, rate)
+	local closed_for = closed and closed - now or 0
+	local retry = granted < want and round_up(period - math.min(level, period), rate) + since - now or 0
+	retry = want > 0 and math.max(retry, closed_for) or 0
+	local after = nil
+	if granted > 0 or is_anew or close > 0 then
+		after = string.format('%.0f %.0f', level, since) .. (closed and string.format(' %.0f', closed) or '')
+	end
+	return granted, retry, after, math.max(since + round_up(full - level, rate), closed or 0), closed_for, false
 end
 
 local function holders_read(record)
@@ -78,14 +98,15 @@ local function holders_read(record)
 		list[#list + 1] = { nonce, shares, till }
 		return ''
 	end)
-	return left == '' and #list > 0 and #list <= HOLDERS_MAX and list or nil
+	return left == '' and #list > 0 and #list <= HOLDERS_MAX + 2 and list or nil
 end
 
-local function take_shares(record, want)
-	local parts, others, first, at_rest, count = {}, 0, nil, 0, 0
+local function take_shares(record, want, keep, close)
+	local parts, others, own, first, at_rest, count = {}, 0, 0, nil, 0, 0
+	local closed, has_waiting = nil, false
 	local function put(nonce, shares, till)
 		parts[#parts + 1] = string.format('%s:%.0f:%.0f', nonce, shares, till)
-		at_rest = math.max(at_rest, till + grace)
+		at_rest = math.max(at_rest, till + (shares > 0 and grace or 0))
 	end
 	local list = record and holders_read(record) or {}
 	if record and #list == 0 then
@@ -93,20 +114,38 @@ local function take_shares(record, want)
 		put(string.rep('0', 32), concurrency, now + lease)
 	end
 	for _, h in ipairs(list) do
+		local nonce, shares = h[1], h[2]
 		-- No lease is longer: the clock was set back.
 		local till = math.min(h[3], now + LEASE_MAX)
-		if till + grace > now and h[1] ~= holder then
-			others, count = others + h[2], count + 1
-			first = math.min(first or till + grace - now, till + grace - now)
-			put(h[1], h[2], till)
+		local back = till + (shares > 0 and grace or 0)
+		if nonce == CLOSED then
+			closed = closed_now(h[3])
+		elseif back > now and nonce == holder then
+			own = shares
+		elseif back > now then
+			others, count = others + shares, count + 1
+			if shares > 0 then
+				first = math.min(first or back - now, back - now)
+			else
+				has_waiting = true
+			end
+			put(nonce, shares, till)
 		end
 	end
-	local room = count < HOLDERS_MAX and math.max(0, concurrency - others) or 0
-	local granted = math.min(want, room)
+	closed = close_until(closed, close)
+	local room = not closed and count < HOLDERS_MAX and math.max(0, concurrency - others) or 0
+	local granted = math.max(math.min(want, room), math.min(keep, own))
 	if granted > 0 then
 		put(holder, granted, now + lease)
+	elseif want > 0 and count < HOLDERS_MAX then
+		put(holder, 0, now + WAIT_MS)
 	end
-	return granted, granted < want and (first or lease) or 0, table.concat(parts, ' '), at_rest
+	if closed then
+		put(CLOSED, 0, closed)
+	end
+	local closed_for = closed and closed - now or 0
+	local retry = granted < want and math.max(first or lease, closed_for) or 0
+	return granted, retry, table.concat(parts, ' '), at_rest, closed_for, has_waiting
 end
 
 local function forget(max)
@@ -117,30 +156,30 @@ local function forget(max)
 	end
 end
 
-local reply, was_refused = { version }, refused
+local reply, was_refused = { d == stored and saved[1] or ARGV[1] }, refused
 if d ~= stored then
 	redis.call('HSET', limit, 'definition', ARGV[1])
 end
-for i = 4, #ARGV, 2 do
-	local value, want = ARGV[i], tonumber(ARGV[i + 1])
+for i = 4, #ARGV, 4 do
+	local value, want, keep, close = ARGV[i], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3])
 	local record = redis.call('HGET', values, value)
 	local is_full = false
-	if not record and want > 0 then
+	if not record and (want > 0 or close > 0) then
 		forget(4)
 		if redis.call('HLEN', values) >= values_max then
 			forget(64)
 			is_full = redis.call('HLEN', values) >= values_max
 		end
 	end
-	local granted, retry, after, at_rest
+	local granted, retry, after, at_rest, closed, has_waiting
 	if is_full then
 		refused = refused + 1
 		local first = redis.call('ZRANGE', rest, 0, 0, 'WITHSCORES')
 		granted, retry = 0, math.max(1, (tonumber(first[2]) or now + lease) - now)
 	elseif rate > 0 then
-		granted, retry, after, at_rest = take_tokens(record, want)
+		granted, retry, after, at_rest, closed, has_waiting = take_tokens(record, want, close)
 	else
-		granted, retry, after, at_rest = take_shares(record, want)
+		granted, retry, after, at_rest, closed, has_waiting = take_shares(record, want, keep, close)
 	end
 	if after == '' then
 		redis.call('HDEL', values, value)
@@ -150,7 +189,8 @@ for i = 4, #ARGV, 2 do
 		redis.call('ZADD', rest, at_rest, value)
 	end
 	local n = #reply
-	reply[n + 1], reply[n + 2], reply[n + 3], reply[n + 4] = granted, granted > 0 and lease or 0, retry, is_full and 1 or 0
+	reply[n + 1], reply[n + 2], reply[n + 3] = granted, granted > 0 and lease or 0, retry
+	reply[n + 4], reply[n + 5], reply[n + 6] = is_full and 1 or 0, has_waiting and 1 or 0, closed or 0
 end
 if refused > was_refused then
 	redis.call('HSET', limit, 'refused', string.format('%.0f', refused))

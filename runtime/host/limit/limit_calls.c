@@ -1,0 +1,194 @@
+/* limit_calls.c: what is asked of the limits' homes, and what their answers mean. */
+#include <errno.h>
+
+#include "base/numbers.h"
+#include "host/limit/limit_private.h"
+
+/* Of a rate: so long, at least and at most, until it is asked again when there was not enough. */
+#define RATE_PACE_MIN_MS UINT64_C(2)
+#define RATE_PACE_MAX_MS UINT64_C(100)
+/* Of a concurrency: the same; twice as long each time. */
+#define SHARE_PACE_MIN_MS UINT64_C(20)
+#define SHARE_PACE_MAX_MS UINT64_C(200)
+#define RENEW_MAX_MS      UINT64_C(1000)
+/* Where others wait and have none: after so long a share is given up, and no other asked for in its stead so soon. */
+#define SLICE_MS        UINT64_C(1000)
+#define GAVE_UP_MS      UINT64_C(250)
+#define FAILED_MS       UINT64_C(100)
+#define SWITCHED_OFF_MS UINT64_C(5000)
+
+uint64_t limit_lease_ms(const struct limits *l, const struct limit *limit)
+{
+        return limit_is_rate(limit) ? limit->lag_ms : min_u64(l->ttl_ms + l->ttl_ms / 2, STORE_LIMIT_LEASE_MS);
+}
+
+/* How many tokens are to be asked for now. */
+static uint64_t tokens_wanted(const struct limit_bucket *b, uint64_t now_ms)
+{
+        if (now_ms < b->ask_ms || now_ms < b->closed_ms || b->lacking <= b->granted)
+                return 0;
+        return min_u64(b->lacking - b->granted, STORE_LIMIT_MAX);
+}
+
+/* How many shares the host is to have. */
+static uint64_t shares_wanted(const struct limits *l, const struct limit_bucket *b, uint64_t now_ms)
+{
+        uint64_t want = b->in_use + (l->is_leaving ? 0 : b->backed + b->lacking);
+        if (now_ms < b->ask_ms || now_ms < b->closed_ms)
+                want = min_u64(want, max_u64(b->granted, b->in_use));
+        if (b->is_giving_up && b->granted)
+                want = min_u64(want, max_u64(b->in_use, b->granted - 1));
+        bool is_to_go = l->is_leaving || b->has_waiting || b->is_giving_up || now_ms < b->closed_ms ||
+                        (b->spare_ms && now_ms >= b->spare_ms + LIMIT_SPARE_MS);
+        if (!is_to_go)
+                want = max_u64(want, b->granted);
+        return min_u64(want, STORE_LIMIT_MAX);
+}
+
+/* Whether its home is to be asked now, and for what. */
+static bool is_to_ask(
+        const struct limits *l, const struct limit_bucket *b, uint64_t now_ms, struct store_limit_item *item)
+{
+        if (b->is_asking)
+                return false;
+        bool is_to_close = now_ms < b->closed_ms && !b->is_close_told && now_ms >= b->tell_ms;
+        *item = (struct store_limit_item){ .value = { b->value, b->size },
+                .close_ms = is_to_close ? b->closed_ms - now_ms : 0 };
+        if (limit_is_rate(b->of)) {
+                item->want = tokens_wanted(b, now_ms);
+                return item->want || is_to_close;
+        }
+        item->want = shares_wanted(l, b, now_ms);
+        item->keep = min_u64(b->in_use, item->want);
+        bool is_to_renew = (b->granted || b->in_use) && now_ms >= b->renew_ms;
+        return (item->want != b->granted && now_ms >= b->ask_ms) || is_to_renew || is_to_close;
+}
+
+struct limit *limits_next_call(
+        struct limits *l, uint64_t now_ms, struct store_limit_item items[STORE_LIMIT_ITEMS], uint32_t *ret_count)
+{
+        for (uint32_t i = 0; i < l->count; i++) {
+                struct limit *limit = l->list[i];
+                uint32_t count = 0;
+                if (limit->is_asking || !limit->store.version)
+                        continue;
+                for (struct limit_bucket *b = limit->buckets; b && count < STORE_LIMIT_ITEMS; b = b->hh.next) {
+                        limit_stamp(l, b);
+                        if (is_to_ask(l, b, now_ms, &items[count])) {
+                                b->is_asking = true;
+                                count++;
+                        }
+                }
+                if (!count)
+                        continue;
+                limit->is_asking = true;
+                limit->sent_ms = now_ms;
+                limit->counts.calls++;
+                *ret_count = count;
+                return limit;
+        }
+        return NULL;
+}
+
+static void got_tokens(struct limit_bucket *b, const struct store_limit_item *item, uint64_t now_ms)
+{
+        struct limit *limit = b->of;
+        uint64_t until_ms = limit->sent_ms + min_u64(item->left_ms, limit->lag_ms);
+        uint64_t fill_ms = limit->store.burst * limit->store.period_ms / limit->store.rate;
+        uint64_t pace_ms = max_u64(RATE_PACE_MIN_MS, min_u64(fill_ms / 4, RATE_PACE_MAX_MS));
+        if (item->granted && now_ms < until_ms) {
+                /* Those that were there end earlier, and count as if all did. */
+                b->until_ms = b->granted ? min_u64(b->until_ms, until_ms) : until_ms;
+                b->granted += item->granted;
+        } else {
+                limit->counts.lost += item->granted;
+        }
+        b->ask_ms = item->granted == item->want ? now_ms : now_ms + max_u64(item->retry_ms, pace_ms);
+}
+
+static void got_shares(
+        const struct limits *l, struct limit_bucket *b, const struct store_limit_item *item, uint64_t now_ms)
+{
+        uint64_t before = b->granted;
+        b->granted = item->granted;
+        b->until_ms = b->of->sent_ms + item->left_ms;
+        b->renew_ms = b->of->sent_ms + min_u64(l->ttl_ms / 3, RENEW_MAX_MS);
+        b->has_waiting = item->has_waiting;
+        if (item->granted == item->want) {
+                b->pace_ms = 0;
+                b->ask_ms = max_u64(b->ask_ms, now_ms);
+        } else {
+                b->pace_ms = max_u64(SHARE_PACE_MIN_MS, min_u64(2 * b->pace_ms, SHARE_PACE_MAX_MS));
+                b->ask_ms = now_ms + max_u64(1, min_u64(b->pace_ms, item->retry_ms));
+        }
+        if (item->granted && !before)
+                b->since_ms = now_ms;
+        if (b->is_giving_up && item->granted < before) {
+                b->is_giving_up = false;
+                b->since_ms = now_ms;
+                b->ask_ms = now_ms + GAVE_UP_MS;
+        }
+        b->is_giving_up = item->has_waiting && item->granted && now_ms >= b->since_ms + SLICE_MS;
+}
+
+/* Its home uses a newer definition than ours: that one is used here, too.  How much later than granted a start may be
+ * is not known of it; it is never less than this. */
+static void adopt(struct limit *limit, const struct store_limit *used)
+{
+        struct span name = limit->store.name;
+        limit->store = *used;
+        limit->store.name = name;
+        limit->lag_ms = LIMIT_LAG_MIN_MS;
+        limit->amount = (struct limit_amount){ .version = used->version,
+                .rate = used->rate,
+                .per_ms = used->period_ms,
+                .burst = used->burst,
+                .concurrency = used->concurrency };
+}
+
+void limits_answered(struct limits *l, struct limit *limit, const struct store_limit_take *take, uint64_t now_ms)
+{
+        bool is_newer = take->used.version > limit->store.version;
+        bool is_other = !take->used.rate != !limit->store.rate;
+        if (is_newer)
+                adopt(limit, &take->used);
+        limit->is_asking = false;
+        l->is_stirred = true;
+        for (uint32_t i = 0; i < take->items_count; i++) {
+                const struct store_limit_item *item = &take->items[i];
+                struct limit_bucket *b = limit_bucket_find(limit, item->value);
+                if (!b)
+                        continue;
+                b->is_asking = false;
+                b->is_close_told |= item->close_ms > 0;
+                limit->counts.granted += item->granted;
+                limit->counts.refused += item->want && !item->granted;
+                if (is_newer && is_other)
+                        b->granted = 0; /* It was asked for as what it is not. */
+                else if (limit_is_rate(limit))
+                        got_tokens(b, item, now_ms);
+                else
+                        got_shares(l, b, item, now_ms);
+                if (item->closed_ms) {
+                        b->closed_ms = max_u64(b->closed_ms, now_ms + item->closed_ms);
+                        b->is_close_told = true;
+                }
+                if (item->is_full)
+                        b->ask_ms = now_ms + max_u64(SHARE_PACE_MAX_MS, item->retry_ms);
+        }
+}
+
+void limits_failed(struct limits *l, struct limit *limit, const struct store_limit_take *take, uint64_t now_ms)
+{
+        limit->is_asking = false;
+        l->is_stirred = true;
+        for (uint32_t i = 0; i < take->items_count; i++) {
+                struct limit_bucket *b = limit_bucket_find(limit, take->items[i].value);
+                if (!b)
+                        continue;
+                b->is_asking = false;
+                b->ask_ms = now_ms + (take->request.status == -ENOTSUP ? SWITCHED_OFF_MS : FAILED_MS);
+                b->renew_ms = max_u64(b->renew_ms, now_ms + FAILED_MS);
+                b->tell_ms = now_ms + FAILED_MS;
+        }
+}
