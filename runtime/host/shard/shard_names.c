@@ -34,7 +34,7 @@ static bool is_of_limit(struct span name)
 static bool is_open(const struct routes *routes, struct span name)
 {
         if (is_of_limit(name))
-                return !routes->limits || limits_name_opens(routes->limits, name, SHARD_NAMES_PAGE);
+                return routes->limits && limits_name_opens(routes->limits, name, SHARD_NAMES_PAGE);
         uint32_t pool = pool_of(routes, name);
         return pool != ROUTES_NONE && routes->states[pool] == ROUTE_OPEN;
 }
