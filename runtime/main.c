@@ -31,6 +31,7 @@ static const struct command commands[] = {
         { "take", cmd_take, "take tasks of a remote handler, and run a command for each" },
         { "schedule", cmd_schedule, "tasks that are submitted at given times" },
         { "room", cmd_room, "a log of messages in the store: append, read, follow, truncate" },
+        { "limit", cmd_limit, "how much the whole app may start or run at once" },
         { "lock", cmd_lock, "run a command while holding a lock that all hosts share" },
         { "elect", cmd_elect, "run a command on one host at a time: the one that leads" },
         { "fsck", cmd_fsck, "prove that the store has every task in exactly one place" },

@@ -29,6 +29,7 @@ int cmd_reload(int argc, char **argv);
 int cmd_results(int argc, char **argv);
 int cmd_resume(int argc, char **argv);
 int cmd_schedule(int argc, char **argv);
+int cmd_limit(int argc, char **argv);
 int cmd_status(int argc, char **argv);
 int cmd_submit(int argc, char **argv);
 int cmd_take(int argc, char **argv);

@@ -63,7 +63,10 @@ static const struct http_route routes[] = {
         { VERB_POST, "/v1/schedules/:name/run", ROLE_OPERATE, "", false, false, http_run_schedule },
         { VERB_POST, "/v1/schedules/:name/backfill", ROLE_OPERATE, "from to limit dry_run", false, false,
                 http_backfill_schedule },
+        { VERB_GET, "/v1/limits", ROLE_READ, "", false, false, http_get_limits },
         { VERB_GET, "/v1/limits/:name", ROLE_READ, "limit cursor", false, false, http_get_limit },
+        { VERB_PUT, "/v1/limits/:name", ROLE_OPERATE, "", true, false, http_put_limit },
+        { VERB_DELETE, "/v1/limits/:name", ROLE_OPERATE, "", false, false, http_delete_limit },
 };
 
 #define ROUTES (sizeof(routes) / sizeof(routes[0]))

@@ -19,6 +19,7 @@ LOOK_START(find, find)
 LOOK_START(keys, keys)
 LOOK_START(dead_groups, groups)
 LOOK_START(desired_get, desired)
+LOOK_START(desired_set, desired_set)
 LOOK_START(status_list, documents)
 LOOK_START(app_get, app)
 LOOK_START(schedule_list, schedules)
@@ -100,6 +101,13 @@ bool look_submit(struct look *look, struct store_submission *items, uint32_t cou
 {
         look->start = start_submit;
         look->submit = (struct store_submit){ .items = items, .items_count = count };
+        return true;
+}
+
+bool look_set_desired(struct look *look, struct store_desired item)
+{
+        look->start = start_desired_set;
+        look->desired_set = (struct store_desired_set){ .item = item, .has_value = true };
         return true;
 }
 

@@ -28,6 +28,7 @@ struct look {
                 struct store_keys keys;
                 struct store_dead_groups groups;
                 struct store_desired_get desired;
+                struct store_desired_set desired_set;
                 struct store_status_list documents;
                 struct store_app_get app;
                 struct store_schedule_list schedules;
@@ -58,6 +59,7 @@ bool look_ask_schedules(struct look *look, uint32_t shard, struct span name);
 /* These change something: a look that uses them says so. */
 bool look_set_schedule(struct look *look, const struct store_schedule_set *set);
 bool look_submit(struct look *look, struct store_submission *items, uint32_t count);
+bool look_set_desired(struct look *look, struct store_desired item);
 bool look_ask_limit(struct look *look, struct span name, uint64_t cursor);
 
 /* --- a part of several looks: where tasks are --- */

@@ -63,28 +63,6 @@ static bool schedules_next(struct records_look *look)
         return !is_end && !look->has_more && look_ask_schedules(base, look->place.shard, (struct span){ 0 });
 }
 
-/* --- a limit ------------------------------------------------------------------------------------------------------ */
-
-static bool limit_next(struct records_look *look)
-{
-        struct look *base = &look->look;
-        const struct store_limit_look *page = &base->limit;
-        if (!look->has_begun) {
-                look->has_begun = true;
-                return look_ask_limit(base, look->name, look->place.cursor.major);
-        }
-        if (!look->found) {
-                look->found = limit_as_json(page);
-                (void)json_object_set_new(look->found, "values", json_array());
-        }
-        json_t *values = json_object_get(look->found, "values");
-        for (uint32_t i = 0; i < page->listed; i++)
-                (void)json_array_append_new(values, limit_value_as_json(&page->limit, &page->values[i]));
-        look->place.cursor.major = page->cursor;
-        look->has_more = !page->is_end && json_array_size(values) >= look->shown_max;
-        return !page->is_end && !look->has_more && look_ask_limit(base, look->name, page->cursor);
-}
-
 /* --- the app ------------------------------------------------------------------------------------------------------ */
 
 static bool app_next(struct records_look *look)
@@ -115,8 +93,6 @@ static bool records_look_next(struct look *base)
                 return groups_next(look);
         case RECORDS_SCHEDULES:
                 return schedules_next(look);
-        case RECORDS_LIMIT:
-                return limit_next(look);
         case RECORDS_APP:
                 return app_next(look);
         }

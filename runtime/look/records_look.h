@@ -1,20 +1,19 @@
-/* records_look.h: small records of an app: its dead tasks by group, its schedules, one of its limits, itself. */
+/* records_look.h: small records of an app: its dead tasks by group, its schedules, itself. */
 #ifndef QUIVER_LOOK_RECORDS_LOOK_H
 #define QUIVER_LOOK_RECORDS_LOOK_H
 
 #include "look/look.h"
 
-enum records_kind { RECORDS_DEAD_GROUPS, RECORDS_SCHEDULES, RECORDS_LIMIT, RECORDS_APP };
+enum records_kind { RECORDS_DEAD_GROUPS, RECORDS_SCHEDULES, RECORDS_APP };
 
 /* Zeroed, then records_look_init(). */
 struct records_look {
         struct look look;
         enum records_kind kind;
-        struct span name;        /* LIMIT; the caller's */
-        uint32_t shown_max;      /* SCHEDULES, LIMIT: stops after a page with that many */
-        struct look_place place; /* SCHEDULES, LIMIT: where it begins; afterwards where it goes on */
+        uint32_t shown_max;      /* SCHEDULES: stops after a page with that many */
+        struct look_place place; /* SCHEDULES: where it begins; afterwards where it goes on */
 
-        json_t *found;       /* a list: groups, schedules; LIMIT and APP: an object; NULL: there is none */
+        json_t *found;       /* a list: groups, schedules; APP: an object; NULL: there is none */
         uint64_t total;      /* DEAD_GROUPS: how many tasks are dead */
         uint64_t time_ms;    /* DEAD_GROUPS: by the store's clock, when it began */
         uint32_t unreadable; /* SCHEDULES: records that are left out */

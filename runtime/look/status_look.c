@@ -133,6 +133,7 @@ static bool status_look_next(struct look *base)
                 return look_ask_count(base, 0, base->info.shards, look->counts);
         case STATUS_COUNTS:
                 status_init(&look->status, &base->info, look->store_url, look->counts);
+                look->status.now_ms = look->now_ms;
                 look->step = STATUS_DESIRED;
                 return look_ask_desired(base);
         case STATUS_DESIRED:

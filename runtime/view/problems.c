@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "view/json.h"
+#include "view/limits.h"
 #include "view/text.h"
 
 /* Tasks of a handler that serves wait a while under load; from here on a person wants to know. */
@@ -202,8 +203,34 @@ static void look_at_tasks(struct app_problems *p)
         }
 }
 
+/* --- limits --- */
+
+/* That something waits is what a limit is for; for how long is worth a word. */
+static void look_at_limit(struct app_problems *p, const json_t *limit)
+{
+        struct buffer text = { 0 };
+        struct buffer command = { 0 };
+        const char *name = view_json_get_text(limit, "name");
+        uint64_t tasks = view_json_get_number(limit, "waiting") + view_json_get_number(limit, "waiting_tasks");
+        uint64_t oldest_ms = view_json_get_number(limit, "oldest_ms");
+        if (!tasks || oldest_ms < WAITS_LONG_MS)
+                return;
+        buffer_printf(&text, "%s", p->status->are_keys_cut ? "At least " : "");
+        put_tasks(&text, tasks, "wait");
+        buffer_printf(&text, " for the limit %s (", name);
+        limit_put_amount(&text, limit);
+        buffer_printf(&text, "), the oldest for ");
+        put_age(&text, oldest_ms);
+        buffer_printf(&text, view_json_get_number(limit, "closed") ? "; a handler has closed it for a while." : ".");
+        buffer_printf(&command, "quiver limit show ");
+        text_put_word(&command, span_of_text(name));
+        add(p, false, "limited", NULL, &text, buffer_text(&command));
+        buffer_free(&command);
+}
+
 json_t *problems_as_json(const struct status *status)
 {
+        const json_t *limit;
         struct app_problems p = { .status = status, .bad = json_array(), .warn = json_array() };
         size_t i;
         const json_t *handler;
@@ -211,6 +238,10 @@ json_t *problems_as_json(const struct status *status)
         json_array_foreach(status->handlers, i, handler)
         {
                 look_at_handler(&p, handler);
+        }
+        json_array_foreach(status->limits, i, limit)
+        {
+                look_at_limit(&p, limit);
         }
         look_at_tasks(&p);
         (void)json_array_extend(p.bad, p.warn);

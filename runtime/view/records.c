@@ -29,38 +29,3 @@ void dead_groups_add(json_t *groups, const struct store_dead_group *group)
         view_json_number(o, "tasks", group->tasks);
         (void)json_array_append_new(groups, o);
 }
-
-/* --- limits ------------------------------------------------------------------------------------------------------- */
-
-json_t *limit_as_json(const struct store_limit_look *look)
-{
-        const struct store_limit *limit = &look->limit;
-        json_t *o = json_object();
-        view_json_span(o, "name", limit->name);
-        view_json_number(o, "version", limit->version);
-        if (limit->rate) {
-                view_json_number(o, "rate", limit->rate);
-                view_json_number(o, "period_ms", limit->period_ms);
-                view_json_number(o, "burst", limit->burst);
-        } else {
-                view_json_number(o, "concurrency", limit->concurrency);
-                view_json_number(o, "grace_ms", limit->grace_ms);
-        }
-        view_json_number(o, "values_max", limit->values_max);
-        view_json_number(o, "values_count", look->values_count);
-        view_json_number(o, "refused", look->refused);
-        return o;
-}
-
-json_t *limit_value_as_json(const struct store_limit *limit, const struct store_limit_value *value)
-{
-        json_t *o = json_object();
-        view_json_span(o, "value", value->value);
-        if (limit->rate) {
-                view_json_number(o, "tokens", value->tokens);
-        } else {
-                view_json_number(o, "held", value->held);
-                view_json_number(o, "holders", value->holders);
-        }
-        return o;
-}

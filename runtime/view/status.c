@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "store/app.h"
 #include "view/json.h"
+#include "view/limits.h"
 #include "view/problems.h"
 #include "view/records.h"
 
@@ -55,6 +56,7 @@ void status_init(
                 .handlers = json_array(),
                 .rates = json_object(),
                 .dead = json_array(),
+                .limits = json_array(),
                 .shards = memory_zero(info->shards, sizeof(*status->shards)),
         };
         for (uint32_t i = 0; i < info->shards; i++) {
@@ -75,6 +77,7 @@ void status_free(struct status *status)
         json_decref(status->handlers);
         json_decref(status->rates);
         json_decref(status->dead);
+        json_decref(status->limits);
         json_decref(status->sample.handlers);
         free(status->shards);
         *status = (struct status){ 0 };
@@ -86,6 +89,8 @@ void status_add_desired(struct status *status, const struct store_desired *item)
         static const struct span of_handler = SPAN_TEXT("pause.");
         struct span name = item->name;
         json_t *to = status->desired;
+        if (limits_add_desired(status->limits, item, status->now_ms))
+                return;
         if (span_is(name, pause)) {
                 to = status->paused;
                 name.size = 0;
@@ -341,12 +346,17 @@ void status_add_document(struct status *status, const struct store_status *found
         json_t *document = json_loadb(found->document.size ? found->document.data : "", found->document.size, 0, NULL);
         size_t i;
         const json_t *handler;
+        const json_t *limit;
         (void)json_array_append_new(status->members, make_member(status, document, found));
         add_rates(status->rates, json_object_get(document, "rates"));
         add_running(status, json_object_get(document, "running"), found);
         json_array_foreach(json_object_get(document, "handlers"), i, handler)
         {
                 add_handler(status->handlers, handler, view_json_get_text(document, "name"), found->age_ms);
+        }
+        json_array_foreach(json_object_get(document, "limits"), i, limit)
+        {
+                limits_add_said(status->limits, limit, found->age_ms);
         }
         json_decref(document);
 }
@@ -365,6 +375,7 @@ void status_add_key(struct status *status, const struct store_key_info *key)
         status->keys_seen++;
         status->parked_keys += key->state == KEY_PARKED;
         status->held_keys += key->state == KEY_HELD;
+        limits_add_key(status->limits, key);
         see_age(status, key->shard, key->head_age_ms);
 }
 
@@ -544,6 +555,7 @@ json_t *status_as_json(const struct status *status)
         (void)json_object_set_new(o, "shards", shards);
         (void)json_object_set(o, "members", status->members);
         (void)json_object_set(o, "handlers", status->handlers);
+        (void)json_object_set(o, "limits", status->limits);
         (void)json_object_set(o, "dead", status->dead);
         (void)json_object_set_new(o, "totals", totals_as_json(status));
         (void)json_object_set(o, "rates", status->rates);

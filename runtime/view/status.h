@@ -47,6 +47,8 @@ struct status {
         json_t *members;   /* one per document */
         json_t *handlers;  /* merged by name over all hosts */
         json_t *rates;     /* done, retried, failed per second, summed over all hosts */
+        json_t *limits;    /* view/limits.h */
+        uint64_t now_ms;   /* unix time, which the caller sets; 0: what people have set of limits counts as on */
         json_t *dead;      /* groups: handler, reason, error, tasks */
         struct status_sample sample;
 };

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "view/json.h"
+#include "view/limits.h"
 #include "view/status.h"
 #include "view/table.h"
 #include "view/text.h"
@@ -390,6 +391,10 @@ void status_as_text(struct buffer *to, const struct status *status, const struct
         put_desired(to, status, has_color);
         put_members(to, status, at_least(some), has_color);
         put_handlers(to, status, at_least(2 * some), has_color);
+        if (json_array_size(status->limits)) {
+                buffer_printf(to, "\n");
+                limits_as_text(to, status->limits, has_color);
+        }
         put_shards(to, status, at_least(2 * some), has_color);
         buffer_printf(to,
                 "\n%" PRIu64 " submitted so far, %" PRIu64 " done, %" PRIu64

@@ -123,7 +123,11 @@ def requests(server):
     yield "GET", key, "/v1/keys/held", None, 200
     yield "GET", key, "/v1/keys/%0a", None, 400
     yield from schedule_requests()
-    yield "GET", "/v1/limits/{name}", "/v1/limits/nobody", None, (404, 409)
+    yield "GET", "/v1/limits", "/v1/limits", None, 200
+    yield "GET", "/v1/limits/{name}", "/v1/limits/nobody", None, 404
+    yield "PUT", "/v1/limits/{name}", "/v1/limits/nobody", b'{"rate": 1}', 404
+    yield "PUT", "/v1/limits/{name}", "/v1/limits/nobody", b'{"rate": 0}', 400
+    yield "DELETE", "/v1/limits/{name}", "/v1/limits/nobody", None, 404
     yield "POST", "/v1/tasks/{handler}", "/v1/tasks/mail", b"1", 202
     yield "POST", "/v1/tasks/{handler}", "/v1/tasks/mail?wait=30s", b"2 result", 200
     yield "POST", "/v1/tasks/{handler}", "/v1/tasks/mail?wait=30s", b"3", 204

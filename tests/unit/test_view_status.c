@@ -34,7 +34,7 @@ static void a_status_as_json_has_this_shape(void **state)
                 "\"crashed\":"
                 "0,"
                 "\"timed_out\":0,\"merged\":0,\"dead\":0,\"oldest_ms\":1250,\"done_rate\":0.0,\"failed_rate\":0.0,"
-                "\"run_p50_ms\":0.0,\"run_p99_ms\":0.0}],\"dead\":[],"
+                "\"run_p50_ms\":0.0,\"run_p99_ms\":0.0}],\"limits\":[],\"dead\":[],"
                 "\"totals\":{\"waiting\":322,\"running\":3,\"queued\":321,\"delayed\":0,\"in_flight\":4,\"parked\":0,"
                 "\"dead\":2,\"queued_lanes\":{\"high\":1,\"normal\":20,\"low\":300},"
                 "\"parked_lanes\":{\"high\":0,\"normal\":0,\"low\":0},\"oldest_ms\":1500,"

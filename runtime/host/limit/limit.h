@@ -88,8 +88,10 @@ struct limit {
         char header[NAME_HANDLER_MAX + 1]; /* LIMIT_BY_HEADER */
         struct limit_bucket *buckets;      /* by value */
         bool is_asking;
-        uint64_t sent_ms; /* is_asking: since */
-        uint32_t pools;   /* that are under it */
+        uint64_t sent_ms;    /* is_asking: since */
+        uint32_t pools;      /* that are under it */
+        uint64_t measured;   /* counts.started, when started_rate was measured */
+        double started_rate; /* per second */
         struct limit_counts counts;
 };
 

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "base/version.h"
+#include "host/report/limit_report.h"
 
 #define WATCH_MS 100
 /* What is counted of a handler since the app began. */
@@ -130,6 +131,7 @@ static json_t *make(const struct host_status *r, bool has_ages)
         struct http_counts http = http_count(*r->view.server);
         put_http(document, &http, has_ages);
         put_pending_moves(document, shards);
+        limit_report_put(document, all, clock_boot_ms());
         reload_order_put(r->view.order, document);
         json_t *running = survey_running_by_shard(&r->survey);
         if (json_array_size(running))
@@ -245,6 +247,7 @@ static void measure(struct host_status *r, uint64_t now_ms)
                 sum.timed_out += counts->timed_out;
         }
         uint64_t ms = now_ms - r->sum_ms;
+        limit_report_measure(all->dispatch->routes.limits, ms);
         r->done_rate = per_second(sum.done, r->sum.done, ms);
         r->retried_rate = per_second(sum.retried, r->sum.retried, ms);
         r->failed_rate = per_second(

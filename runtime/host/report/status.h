@@ -10,7 +10,8 @@
  *                                    "by":"SIGHUP"},…]}],
  *          "running":[[7,2],[12,1]]}
  *
- * `running` says how many tasks run in which shard.
+ * `running` says how many tasks run in which shard; `limits`, if present, what the host has of the app's limits
+ * (limit_report.h).
  * `http_counts`, if somebody has asked there, counts what came (http/http.h); zeroes are omitted.  How many connections
  * and requests there were does not cause a write; what was refused does. `reload`, if present, says what became of the
  * latest order to reload (handler/reload_order.h). `unserved`, if present, lists names of tasks that wait because no

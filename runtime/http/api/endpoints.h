@@ -23,6 +23,7 @@ void http_post_tasks(struct http_exchange *x);
 void http_get_status(struct http_exchange *x);
 void http_get_shards(struct http_exchange *x);
 void http_get_handlers(struct http_exchange *x);
+void http_get_limits(struct http_exchange *x);
 void http_get_task(struct http_exchange *x);
 void http_get_key(struct http_exchange *x);
 /* The description of all this, etc/openapi.json. */
@@ -33,7 +34,6 @@ void http_get_tasks(struct http_exchange *x);
 void http_get_dead(struct http_exchange *x);
 void http_get_keys(struct http_exchange *x);
 void http_get_schedules(struct http_exchange *x);
-void http_get_limit(struct http_exchange *x);
 void http_get_app(struct http_exchange *x);
 
 /* schedules.c: one of them. */
@@ -44,6 +44,11 @@ void http_pause_schedule(struct http_exchange *x);
 void http_resume_schedule(struct http_exchange *x);
 void http_run_schedule(struct http_exchange *x);
 void http_backfill_schedule(struct http_exchange *x);
+
+/* limits.c: one limit: shown, set for a while, set back. */
+void http_get_limit(struct http_exchange *x);
+void http_put_limit(struct http_exchange *x);
+void http_delete_limit(struct http_exchange *x);
 
 /* tree.c: from the coordination tree. */
 void http_get_members(struct http_exchange *x);

@@ -1,4 +1,4 @@
-/* lists.c: lists of tasks, keys, dead tasks, schedules and limits: a page at a time, bounded in work and bytes. */
+/* lists.c: lists of tasks, keys, dead tasks and schedules: a page at a time, bounded in work and bytes. */
 #include "http/api/lists.h"
 
 #include <errno.h>
@@ -153,7 +153,7 @@ void http_get_tasks(struct http_exchange *x)
         start_tasks(x, SHOW_ALL, false);
 }
 
-/* --- dead tasks, schedules, limits, the app ----------------------------------------------------------------------- */
+/* --- dead tasks, schedules, the app ----------------------------------------------------------------------- */
 
 struct records_call {
         struct http_look http_look;
@@ -183,10 +183,6 @@ static void answer_records(struct http_look *http_look)
                 view_json_number(o, "unreadable", records->unreadable);
                 list_set_more(o, records->has_more, &records->place);
                 break;
-        case RECORDS_LIMIT:
-                o = json_incref(records->found);
-                list_set_more(o, records->has_more, &records->place);
-                break;
         case RECORDS_APP:
                 o = json_incref(records->found);
                 break;
@@ -197,7 +193,6 @@ static void answer_records(struct http_look *http_look)
 static void start_records(struct http_exchange *x, enum records_kind kind)
 {
         struct records_call *call = memory_zero(1, sizeof(*call));
-        const char *name = http_parameter(x, "name");
         uint64_t limit = LIST_LIMIT;
         call->http_look = (struct http_look){ .answer = answer_records, .free = free_records };
         if (!list_read_page(x, &limit, &call->records.place)) {
@@ -205,7 +200,6 @@ static void start_records(struct http_exchange *x, enum records_kind kind)
                 return;
         }
         call->records.shown_max = (uint32_t)limit;
-        call->records.name = span_of_text(name ? name : "");
         records_look_init(&call->records, kind);
         http_look_start(&call->http_look, x, &call->records.look);
 }
@@ -222,15 +216,6 @@ void http_get_dead(struct http_exchange *x)
 void http_get_schedules(struct http_exchange *x)
 {
         start_records(x, RECORDS_SCHEDULES);
-}
-
-void http_get_limit(struct http_exchange *x)
-{
-        struct error error = { { 0 } };
-        if (task_handler_check(span_of_text(http_parameter(x, "name")), &error) < 0)
-                http_answer_problem(x, 404, "there is no such limit: %s", error.text);
-        else
-                start_records(x, RECORDS_LIMIT);
 }
 
 void http_get_app(struct http_exchange *x)

@@ -64,6 +64,11 @@ void http_get_handlers(struct http_exchange *x)
         start_status(x, "handlers");
 }
 
+void http_get_limits(struct http_exchange *x)
+{
+        start_status(x, "limits");
+}
+
 /* --- one task ----------------------------------------------------------------------------------------------------- */
 
 struct task_call {
