@@ -88,6 +88,7 @@ def test_each_page_says_its_state_and_the_browser_has_nothing_to_complain_about(
     for width, scheme in SIZES:
         browser.resize(width)
         browser.prefer(scheme)
+        browser.wait(lambda: browser.run("const r = document.querySelector('nav [aria-current]').getBoundingClientRect(); return r.left >= 0 && r.right <= innerWidth + 1"), "its name in the list of pages")
         browser.shot(SHOTS / f"{name}-{width}-{scheme}.png")
         overflow = browser.run("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
         assert overflow <= 0, f"{page} is {overflow} pixels too wide at {width}"

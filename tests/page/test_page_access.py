@@ -105,10 +105,10 @@ def test_who_wants_no_motion_gets_none(shown, browser):
     moving = "return [...document.querySelectorAll('*')].filter((e) => { const s = getComputedStyle(e); return parseFloat(s.transitionDuration) || parseFloat(s.animationDuration); }).length"
     browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]})
     browser.wait_text("Handlers")
-    browser.run("document.querySelector('main > div').classList.add('stale')")
+    browser.run("document.querySelector('main > div[data-key]').classList.add('stale')")
     assert browser.run("return matchMedia('(prefers-reduced-motion: reduce)').matches") and browser.run(moving) == 0
     browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
-    browser.run("document.querySelector('main > div').classList.add('stale')")
+    browser.run("document.querySelector('main > div[data-key]').classList.add('stale')")
     assert browser.run(moving) > 0
 
 

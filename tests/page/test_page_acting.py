@@ -32,7 +32,7 @@ def test_a_group_leaves_alone_what_has_a_longer_error(shown, browser):
     shown.look("dead")
     browser.wait_text("what is short?really?")
     browser.run("[...document.querySelectorAll('main tr')].find((r) => /what is short\\?\\s+rejected/.test(r.innerText)).querySelector('button.danger').click()")
-    browser.wait_text("1 task of mail with this error: gone for good")
+    browser.wait_text("1 task of mail with this error is gone for good")
     browser.run("document.querySelector('.confirm button.danger').click()")
     browser.wait_text("1 task dropped", "#said")
     assert [t["key"] for t in dead(shown, "&error=short")] == ["two"]

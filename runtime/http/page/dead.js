@@ -24,9 +24,9 @@ function actions(group, before) {
 		return null;
 	return h("span", { class: "actions" },
 		bulk({ ...shared, label: `Requeue ${number(group.tasks)}`, id: `requeue ${words}`, path: "/v1/dead/requeue", done: "requeued", command: `quiver dead requeue ${words}`,
-			warns: `${plural(group.tasks, "task")} of ${group.handler} that died with this error: to the tail of their lanes, with fresh attempts. None that died after this list was read.` }),
+			warns: `${plural(group.tasks, "task")} of ${group.handler} that died with this error ${group.tasks === 1 ? "goes to the tail of its lane" : "go to the tail of their lanes"} with fresh attempts. None that died after this list was read.` }),
 		bulk({ ...shared, label: `Drop ${number(group.tasks)}`, id: `drop ${words}`, path: "/v1/dead/drop", done: "dropped", isFinal: true, command: `quiver dead drop ${words}`,
-			warns: `${plural(group.tasks, "task")} of ${group.handler} with this error: gone for good, with payload and history.` }));
+			warns: `${plural(group.tasks, "task")} of ${group.handler} with this error ${group.tasks === 1 ? "is" : "are"} gone for good, with payload and history.` }));
 }
 
 export function view(parameters) {

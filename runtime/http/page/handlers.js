@@ -3,7 +3,7 @@
 import { part, query } from "./api.js";
 import { h } from "./dom.js";
 import { age, number, plural, rate } from "./format.js";
-import { action, command, empty, handlerLink, level, mono, since, table, word } from "./parts.js";
+import { action, command, empty, handlerLink, level, mono, since, table, used, word } from "./parts.js";
 import { state } from "./state.js";
 
 const SHAPES = { open: ["ok", "●", "serves"], starting: ["muted", "◌", "starts"], paused: ["warn", "❚❚", "paused"], unavailable: ["bad", "▲", "unavailable"],
@@ -26,7 +26,7 @@ export function handlersTable(handlers) {
 		{ name: "state", value: (r) => r.state, show: stateOf },
 		{ name: "waiting", class: "number", value: (r) => r.waiting, show: (r) => `${r.estimated ? "≈ " : ""}${number(r.waiting)}` },
 		{ name: "oldest", class: "number", value: (r) => r.oldest_ms, show: (r) => (r.waiting ? age(r.oldest_ms) : "–") },
-		{ name: "running", class: "number", value: (r) => r.running, show: (r) => [number(r.running), r.seats ? h("span", { class: "muted", title: "seats" }, ` / ${number(r.seats)}`) : null] },
+		{ name: "running", class: "number", value: (r) => r.running, show: (r) => used(r.running, r.seats) },
 		{ name: "done/s", class: "number", value: (r) => r.done_rate, show: (r) => rate(r.done_rate) },
 		{ name: "p50 / p99", class: "number", value: (r) => r.run_p99_ms, show: durations },
 		{ name: "failed", class: "number less", value: failures, show: (r) => number(failures(r)) },

@@ -104,6 +104,9 @@ function door() {
 		h("p", { class: "muted" }, "It is kept for this tab only."));
 }
 
+// On a small screen the list of pages is wider than the screen.
+const showPlace = () => document.querySelector("nav [aria-current]")?.scrollIntoView({ inline: "nearest", block: "nearest" });
+
 let drawn = "";
 
 function draw() {
@@ -123,8 +126,9 @@ function draw() {
 	const page = pages[name];
 	const title = page.title(parameters);
 	document.title = `${typeof title === "string" ? title : name} · ${state.me?.app || "Quiver"}`;
-	show("view", h("div", { "data-key": location.hash, class: state.error ? "stale" : null }, banner(), h("h1", {}, title), page.view(parameters)));
+	show("view", h("div", {}, banner()), h("div", { "data-key": location.hash, class: state.error ? "stale" : null }, h("h1", {}, title), page.view(parameters)));
 	if (drawn !== location.hash) {
+		showPlace();
 		if (drawn)
 			document.getElementById("view").focus({ preventScroll: true });
 		drawn = location.hash;
@@ -134,6 +138,10 @@ function draw() {
 applyTheme();
 takeToken();
 onChange(draw);
+window.addEventListener("resize", () => {
+	showPlace();
+	redraw();
+});
 window.addEventListener("hashchange", () => {
 	if (/^#token=/.test(location.hash)) {
 		takeToken();

@@ -3,7 +3,7 @@
 import { get, part } from "./api.js";
 import { h } from "./dom.js";
 import { age, number, plural, rate } from "./format.js";
-import { action, command, empty, since, table, word } from "./parts.js";
+import { action, command, empty, since, table, used, word } from "./parts.js";
 import { state, wants } from "./state.js";
 
 export function title() {
@@ -29,10 +29,10 @@ export function view() {
 		return empty("No host is running. Start one:", "quiver run");
 	return [
 		table("members", [
-			{ name: "host", value: (m) => m.name, show: (m) => h("strong", {}, m.name, m.name === state.me?.host ? h("span", { class: "muted" }, " (answers this page)") : null, m.name === leader ? h("span", { class: "muted" }, " (leads)") : null) },
+			{ name: "host", value: (m) => m.name, show: (m) => h("span", {}, h("strong", {}, m.name), h("span", { class: "muted" }, m.name === state.me?.host ? " answers this page" : "", m.name === leader ? `${m.name === state.me?.host ? "," : ""} leads` : "")) },
 			{ name: "state", value: (m) => m.state, show: (m) => h("span", { class: m.state === "running" || m.state === "standby" ? "ok" : "warn" }, m.state || "?") },
 			{ name: "shards", class: "number", value: (m) => m.shards, show: (m) => number(m.shards) },
-			{ name: "running", class: "number", value: (m) => m.running || 0, show: (m) => [number(m.running), h("span", { class: "muted", title: "seats" }, ` / ${number(m.seats)}`)] },
+			{ name: "running", class: "number", value: (m) => m.running || 0, show: (m) => used(m.running, m.seats) },
 			{ name: "done/s", class: "number", value: (m) => m.done_rate || 0, show: (m) => rate(m.done_rate) },
 			{ name: "machine", class: "less", value: (m) => m.machine || "", show: (m) => m.machine || "–" },
 			{ name: "pid", class: "number less", value: (m) => m.pid || 0, show: (m) => (m.pid ? String(m.pid) : "–") },

@@ -137,6 +137,9 @@ export const seen = (filter, time) => ({ ...filter, before: time, all: Object.va
 // A word with a shape: its meaning does not hang on the colour.
 export const level = (name, text) => h("span", { class: name }, h("span", { "aria-hidden": "true" }, { ok: "● ", warn: "◆ ", bad: "▲ ", muted: "○ " }[name]), text);
 
+// So many of so many, if there is such a limit.
+export const used = (value, of) => h("span", {}, number(value), of ? h("span", { class: "muted", title: "seats" }, ` / ${number(of)}`) : null);
+
 export const keyPath = (key, verb) => `/v1/keys/${part(key)}/${verb}`;
 export const empty = (text, example) => h("p", { class: "muted" }, text, example ? [" ", command(example)] : null);
 export const count = (value) => number(value);

@@ -65,7 +65,7 @@ function detail(name) {
 		actions(s),
 		h("h2", {}, s.times?.length ? `The next ${plural(s.times.length, "time")}` : "No more times"),
 		s.times?.length ? table("times", [
-			{ name: "in", class: "number", show: (t) => until(t.ms) },
+			{ name: "when", class: "number", show: (t) => until(t.ms) },
 			{ name: d.zone || "UTC", show: (t) => t.local || "–" },
 			{ name: "UTC", show: (t) => utc(t.ms) },
 		], s.times.map((ms, i) => ({ ms, local: s.local_times?.[i] })), "Next times") : null,
