@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/units.h"
@@ -14,12 +15,15 @@
 #include "cli/open.h"
 #include "cli/plugin_session.h"
 #include "cli/print.h"
+#include "cli/schedule/schedule_show.h"
 #include "host/harden.h"
 #include "host/pool/runner_settings.h"
+#include "schedule/time_text.h"
 #include "view/json.h"
 #include "view/text.h"
 
-#define HANDLERS_SHOWN 12
+#define HANDLERS_SHOWN         12
+#define SCHEDULE_TIMES_CHECKED 3u
 
 /* What was looked at, and what came of it. */
 struct check {
@@ -50,6 +54,51 @@ static void print_handler(const struct handler_config *h, const struct plugin_re
                 text_plural(h->retry.attempts));
 }
 
+/* Its next times, as if it were set now. */
+static uint32_t next_times(const struct schedule_config *c, struct schedule *ret_schedule, uint64_t *ret_times)
+{
+        struct error error = { "" };
+        if (config_schedule(c, ret_schedule, &error) < 0)
+                return 0;
+        return schedule_times(
+                ret_schedule, span_of_text(c->named.name), clock_wall_ms(), 0, SCHEDULE_TIMES_CHECKED, ret_times);
+}
+
+static void print_schedule(const struct schedule_config *c)
+{
+        struct schedule schedule = { 0 };
+        struct buffer text = { 0 };
+        uint64_t times[SCHEDULE_TIMES_CHECKED];
+        uint32_t count = next_times(c, &schedule, times);
+        buffer_printf(&text, "  %-13s ", c->named.name);
+        schedule_put_when(&text, &schedule);
+        text_put_between(&text, ", submits ", c->handler, ", next:\n");
+        for (uint32_t i = 0; i < count; i++) {
+                buffer_printf(&text, "                ");
+                time_put(&text, times[i], &schedule.zone);
+                buffer_printf(&text, "\n");
+        }
+        if (count < SCHEDULE_TIMES_CHECKED)
+                buffer_printf(&text, "                %s\n", count ? "and no more" : "never");
+        cli_text_print(&text);
+        schedule_free(&schedule);
+}
+
+static json_t *json_schedules(const struct config *config)
+{
+        json_t *list = json_array();
+        for (size_t i = 0; i < config->schedules_count; i++) {
+                const struct schedule_config *c = &config->schedules[i];
+                struct schedule schedule = { 0 };
+                uint64_t times[SCHEDULE_TIMES_CHECKED];
+                uint32_t count = next_times(c, &schedule, times);
+                (void)json_array_append_new(list, json_pack("{s:s, s:s, s:o}", "name", c->named.name, "handler",
+                                                          c->handler, "times", schedule_times_as_json(times, count)));
+                schedule_free(&schedule);
+        }
+        return list;
+}
+
 static void print_summary(const struct check *check)
 {
         const struct config *c = &check->config;
@@ -66,6 +115,12 @@ static void print_summary(const struct check *check)
                 print_handler(&c->handlers[i], check->plugins ? &check->plugins[i] : NULL);
         if (c->handlers_count > HANDLERS_SHOWN)
                 (void)printf("  and %zu more (--show prints all)\n", c->handlers_count - HANDLERS_SHOWN);
+        if (c->schedules_count)
+                (void)printf("schedules       %zu\n", c->schedules_count);
+        for (size_t i = 0; i < c->schedules_count && i < HANDLERS_SHOWN; i++)
+                print_schedule(&c->schedules[i]);
+        if (c->schedules_count > HANDLERS_SHOWN)
+                (void)printf("  and %zu more (--json has all)\n", c->schedules_count - HANDLERS_SHOWN);
 }
 
 static void report_text(const struct check *check, bool has_show)
@@ -125,6 +180,8 @@ static void report_json(const struct check *check, bool has_show)
                 json_problems(&check->problems));
         if (check->plugins)
                 (void)json_object_set_new(json, "plugins", json_plugins(check));
+        if (check->is_ok && check->config.schedules_count)
+                (void)json_object_set_new(json, "schedules", json_schedules(&check->config));
         if (has_show && check->is_ok)
                 (void)json_object_set_new(json, "settings", config_show_json(&check->config));
         cli_json_print_wide(json);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/numbers.h"
 #include "config/field.h"
 #include "config/read.h"
 #include "config/table.h"
@@ -46,6 +47,8 @@ static int load(const char *path, const char *text, size_t size, const struct st
         int r = tree_open(&tree, path, text, size, set, problems);
         if (!r) {
                 config.path = text_copy(path);
+                for (const struct source_file *file = tree.source.files; file; file = file->next)
+                        config.version = max_u64(config.version, file->written_ms);
                 for (size_t i = 0; set && i < set->count; i++)
                         strings_add(&config.set, set->items[i]);
                 config_read_tree(&tree, &config);

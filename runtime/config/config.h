@@ -206,6 +206,17 @@ struct limit_config {
         uint64_t version; /* when its file was changed last, in ms since 1970: the newest definition is used */
 };
 
+/* A record that submits tasks at given times (schedule/words.h); it is checked, and still as it was written. */
+struct schedule_config {
+        struct named_config named;
+        char *cron, *zone, *handler, *key, *payload;
+        char *at, *start, *end;
+        uint64_t every_ms, catchup_ms, jitter_ms;
+        uint32_t runs_max;
+        int overlap, catchup; /* enum schedule_overlap, schedule_catchup */
+        int lane;             /* enum lane */
+};
+
 struct handler_config {
         char *name;
         char *file; /* the file that defines the handler, for messages */
@@ -246,6 +257,7 @@ bool handler_is_remote(const struct handler_config *handler);
 
 struct config {
         char *path;         /* the configuration file, as it was named */
+        uint64_t version;   /* when the youngest of its files was written, in unix milliseconds */
         struct strings set; /* what the command line has set, for whoever reads the file again */
 
         char *app;
@@ -262,6 +274,8 @@ struct config {
         struct http_config http;
         struct log_config log;
         struct reload_config reload;
+        struct schedule_config *schedules;
+        size_t schedules_count;
         struct handler_config *handlers; /* in the order of the file */
         size_t handlers_count;
         struct limit_config *fleet_limits;
@@ -291,6 +305,10 @@ const struct handler_config *config_serving(const struct config *config, const c
 
 /* The limit of that name, or NULL. */
 const struct limit_config *config_limit(const struct config *config, const char *name);
+
+/* What a schedule of the configuration says.  0: schedule_free() it; or -EINVAL with the text. */
+struct schedule;
+int config_schedule(const struct schedule_config *config, struct schedule *ret, struct error *error);
 
 /* Reads the settings of one plugin from `path`, which is either a whole runtime.cfg (it has `handlers`) or only
  * settings: the inside of a handler's `config = { … }`.

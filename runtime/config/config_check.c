@@ -319,4 +319,5 @@ void config_finish(struct config_tree *t, struct config *config)
         for (size_t i = 0; i < config->handlers_count; i++)
                 finish_handler(t, config, i);
         problems_end_handlers(t->problems);
+        config_check_schedules(t, config);
 }

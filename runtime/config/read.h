@@ -13,4 +13,7 @@ void config_read_tree(struct config_tree *t, struct config *config);
  * it. */
 void config_finish(struct config_tree *t, struct config *config);
 
+/* The schedules; the handlers are finished. */
+void config_check_schedules(struct config_tree *t, const struct config *config);
+
 #endif

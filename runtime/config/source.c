@@ -98,6 +98,9 @@ static void open_text(struct source *s, const char *path, const char *text, size
         if (from) {
                 open->device = from->st_dev;
                 open->inode = from->st_ino;
+                if (from->st_mtim.tv_sec > 0)
+                        file->written_ms =
+                                (uint64_t)from->st_mtim.tv_sec * 1000 + (uint64_t)from->st_mtim.tv_nsec / 1000000;
         }
         lexer_init(&open->lexer, file->text);
         s->open = open;

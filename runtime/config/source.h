@@ -23,6 +23,7 @@ struct source_file {
         char *path;                         /* for messages */
         char *folder;                       /* absolute; the file's relative paths start here */
         char *text;
+        uint64_t written_ms; /* when it was changed last, in unix milliseconds; 0: it is no file */
 };
 
 /* Zero-initialised is empty. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "config/names.h"
+#include "schedule/record.h"
 
 #define SECOND 1000.0
 #define MINUTE (60 * SECOND)
@@ -440,6 +441,36 @@ static const struct field limit_fields[] = {
 };
 const struct group limit_table = TABLE(limit_fields);
 
+/* --- schedules --------------------------------------------------------------------------------------------------- */
+
+static const char *const lane_words[] = { "high", "normal", "low", NULL };
+
+static const struct field schedule_fields[] = {
+        TEXT("cron", schedule_config, cron, "another of the three says when", NULL, LIVE,
+                "When: minute hour day month weekday, or @daily, @hourly …; by the clock of `zone`."),
+        DURATION("every", schedule_config, every_ms, "0", 0, 365 * DAY, LIVE, "When: so often, counted from `start`."),
+        TEXT("at", schedule_config, at, "another of the three says when", NULL, LIVE,
+                "When: once, \"2026-12-01T03:00:00Z\" or \"2026-12-01 03:00\" by the clock of `zone`."),
+        TEXT("zone", schedule_config, zone, "UTC", NULL, LIVE, "Whose clock it goes by: \"Europe/Berlin\"."),
+        TEXT("handler", schedule_config, handler, NULL, name_check_handler, LIVE, "Whose task it submits."),
+        TEXT("key", schedule_config, key, "the schedule's name", NULL, LIVE, "The task's key."),
+        TEXT("payload", schedule_config, payload, "empty", NULL, LIVE, "The task's payload."),
+        CHOICE("lane", schedule_config, lane, "normal", lane_words, LIVE, "The task's lane."),
+        CHOICE("overlap", schedule_config, overlap, "skip", schedule_overlaps, LIVE,
+                "While the task of the last time is not over: `skip` this time, `queue-one`, `queue-all`, `replace` "
+                "the last, `allow` both at once."),
+        CHOICE("catchup", schedule_config, catchup, "last", schedule_catchups, LIVE,
+                "Of times that were missed while no host was there: the `last` fires, `all` do, or `none`."),
+        DURATION("catchup_for", schedule_config, catchup_ms, "1h", 0, 365 * DAY, LIVE,
+                "Times that were missed longer ago than this pass."),
+        DURATION("jitter", schedule_config, jitter_ms, "0", 0, 365 * DAY, LIVE,
+                "Each time is later by up to this; always the same for a name."),
+        TEXT("start", schedule_config, start, "from always", NULL, LIVE, "No time before."),
+        TEXT("end", schedule_config, end, "for ever", NULL, LIVE, "No time from then on."),
+        COUNT("runs", schedule_config, runs_max, "0", 0, 4294967295.0, LIVE, "So many tasks in all; 0: any number."),
+};
+static const struct group schedule_table = TABLE(schedule_fields);
+
 /* --- the file ---------------------------------------------------------------------------------------------------- */
 
 static const struct field config_fields[] = {
@@ -461,6 +492,10 @@ static const struct field config_fields[] = {
         GROUP("http", config, http, &http_table, "Intake, API, health and metrics over HTTP: see HTTP.md."),
         GROUP("log", config, log, &log_table, "What is written to standard error."),
         GROUP("reload", config, reload, &reload_table, "How a new version of a handler replaces the old one."),
+        NAMED("schedules", config, schedules, schedules_count, schedule_config, &schedule_table, LIVE,
+                schedule_name_check,
+                "Tasks at given times: one group per schedule, named as `quiver schedule` names it. What leaves the "
+                "file leaves the store; of several hosts' files the one that was written last is in force."),
         { .name = "handlers",
                 .type = FIELD_HANDLERS,
                 .offset = offsetof(struct config, handlers),

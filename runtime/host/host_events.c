@@ -216,6 +216,7 @@ static void on_taken(void *self)
 {
         struct host *h = self;
         host_ask_desired(h);
+        file_schedules_take(&h->file_schedules, h->config);
         membership_report(&h->membership);
 }
 
@@ -278,6 +279,7 @@ static void on_desired(struct store_request *request)
         membership_desired(&h->membership, h->desired.items, h->desired.items_count);
         handlers_desired(&h->handlers, h->desired.items, h->desired.items_count);
         limits_io_desired(&h->fleet_limits, h->desired.items, h->desired.items_count, clock_wall_ms());
+        file_schedules_desired(&h->file_schedules, h->config, h->desired.items, h->desired.items_count);
         char nonce[NONCE_TEXT_SIZE];
         membership_nonce_text(&h->membership, nonce);
         if (reload_order_find(&h->reload_order, nonce, h->desired.items, h->desired.items_count))

@@ -28,6 +28,7 @@
 #include "host/report/hour_report.h"
 #include "host/report/status.h"
 #include "host/report/survey.h"
+#include "host/schedule/file_schedules.h"
 #include "host/service/services.h"
 #include "host/shard/shard_io.h"
 #include "host/state_locks.h"
@@ -122,6 +123,7 @@ struct host {
         struct store_app_get app;
         bool is_asking; /* for the desired state and the app's record */
 
+        struct file_schedules file_schedules;
         struct membership membership;
         struct leases leases;
         struct done_tasks done; /* what it did last */

@@ -105,6 +105,7 @@ static int connect_parts(struct host *h)
                 .shards = &h->shards,
                 .handlers = &h->handlers,
                 .order = &h->reload_order,
+                .schedules = &h->file_schedules,
                 .server = &h->http };
         h->status_doc.done = (struct done_report){
                 .host = h->config->host.name, .age_ms = h->config->store.done.age_ms, .done = &h->done
@@ -114,6 +115,8 @@ static int connect_parts(struct host *h)
         h->backlog.membership = &h->membership;
         h->backlog.shards = &h->shards;
         backlog_init(&h->backlog, &h->loop);
+        h->file_schedules.host = h->config->host.name;
+        file_schedules_init(&h->file_schedules, &h->loop);
         host_apply_config(h);
         return 0;
 }
@@ -375,6 +378,8 @@ static int join(struct host *h)
         services_open(&h->services, h->membership.coord, nonce, h->membership.session);
         membership_start(&h->membership, h->shards.count);
         host_ask_desired(h);
+        h->file_schedules.store = h->store;
+        file_schedules_take(&h->file_schedules, h->config);
         h->hour.host = h->config->host.name;
         h->hour.shards = &h->shards;
         h->hour.handlers = &h->handlers;

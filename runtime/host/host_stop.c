@@ -117,7 +117,8 @@ static void close_store(struct host *h)
         h->status_doc.view.http = NULL;
         http_close(h->http);
         h->http = NULL;
-        h->open.store = h->store = h->shards.store = NULL;
+        file_schedules_stop(&h->file_schedules);
+        h->open.store = h->store = h->shards.store = h->file_schedules.store = NULL;
         if (store)
                 store_close(store, close_next, h);
         else
@@ -132,6 +133,7 @@ static void close_handles(struct host *h)
         host_status_close(&h->status_doc);
         hour_report_close(&h->hour);
         backlog_close(&h->backlog);
+        file_schedules_close(&h->file_schedules);
         pools_close(&h->pools);
         uv_close((uv_handle_t *)&h->prepare, NULL);
         uv_close((uv_handle_t *)&h->check, NULL);
@@ -180,6 +182,7 @@ void host_free(struct host *h)
         done_tasks_free(&h->done);
         hour_report_free(&h->hour);
         backlog_free(&h->backlog);
+        file_schedules_free(&h->file_schedules);
         survey_free(&h->survey);
         leases_free(&h->leases);
         explicit_bzero(&h->run, sizeof(h->run));

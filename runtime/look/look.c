@@ -97,6 +97,13 @@ bool look_set_schedule(struct look *look, const struct store_schedule_set *set)
         return true;
 }
 
+bool look_unset_desired(struct look *look, struct span name)
+{
+        look->start = start_desired_set;
+        look->desired_set = (struct store_desired_set){ .item.name = name };
+        return true;
+}
+
 bool look_submit(struct look *look, struct store_submission *items, uint32_t count)
 {
         look->start = start_submit;

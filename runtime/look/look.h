@@ -60,6 +60,7 @@ bool look_ask_schedules(struct look *look, uint32_t shard, struct span name);
 bool look_set_schedule(struct look *look, const struct store_schedule_set *set);
 bool look_submit(struct look *look, struct store_submission *items, uint32_t count);
 bool look_set_desired(struct look *look, struct store_desired item);
+bool look_unset_desired(struct look *look, struct span name);
 bool look_ask_limit(struct look *look, struct span name, uint64_t cursor);
 
 /* --- a part of several looks: where tasks are --- */

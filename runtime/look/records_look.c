@@ -48,15 +48,21 @@ static bool groups_next(struct records_look *look)
 static bool schedules_next(struct records_look *look)
 {
         struct look *base = &look->look;
-        if (look->has_begun) {
+        if (!look->has_begun) {
+                look->has_begun = true;
+                look->found = json_array();
+                return look_ask_desired(base);
+        }
+        if (look->has_marks) {
                 for (uint32_t i = 0; i < base->schedules.schedules_count; i++)
                         (void)json_array_append_new(
                                 look->found, schedule_as_json(&base->schedules.schedules[i], base->schedules.shard));
                 look->unreadable += base->schedules.unreadable;
                 look->place.shard++;
         } else {
-                look->found = json_array();
-                look->has_begun = true;
+                look->has_marks = true;
+                for (uint32_t i = 0; i < base->desired.items_count; i++)
+                        schedules_mark_add(&look->in_force, &base->desired.items[i]);
         }
         bool is_end = look->place.shard >= base->info.shards;
         look->has_more = !is_end && json_array_size(look->found) >= look->shown_max;

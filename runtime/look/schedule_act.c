@@ -20,15 +20,6 @@ struct schedule_submissions {
         char once[SCHEDULE_BACKFILL_STEP][STORE_SCHEDULE_NAME_MAX + 32]; /* idempotency keys */
 };
 
-int schedule_name_check(const char *name, struct error *error)
-{
-        if (strlen(name) <= STORE_SCHEDULE_NAME_MAX && task_handler_check(span_of_text(name), error) == 0)
-                return 0;
-        return error_set(error, -EINVAL,
-                "%s: a name of a schedule has at most %u letters, digits, _ and -, and begins with a letter", name,
-                STORE_SCHEDULE_NAME_MAX);
-}
-
 /* --- finding -------------------------------------------------------------------------------------------------------
  */
 

@@ -64,7 +64,4 @@ struct schedule_act {
 void schedule_act_init(struct schedule_act *act);
 void schedule_act_free(struct schedule_act *act);
 
-/* 0, or -EINVAL with the text. */
-int schedule_name_check(const char *name, struct error *error);
-
 #endif

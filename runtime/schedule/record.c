@@ -1,8 +1,20 @@
 #include "schedule/record.h"
 
+#include <errno.h>
+#include <string.h>
+
 #include "base/numbers.h"
 #include "schedule/time_text.h"
 #include "view/json.h"
+
+int schedule_name_check(const char *name, struct error *error)
+{
+        if (strlen(name) <= STORE_SCHEDULE_NAME_MAX && task_handler_check(span_of_text(name), error) == 0)
+                return 0;
+        return error_set(error, -EINVAL,
+                "%s: a name of a schedule has at most %u letters, digits, _ and -, and begins with a letter", name,
+                STORE_SCHEDULE_NAME_MAX);
+}
 
 static void put_definition(json_t *to, struct span definition)
 {

@@ -11,6 +11,9 @@
 #define SCHEDULE_TIMES_SHOWN 10u
 #define SCHEDULE_TIMES_MAX   1000u
 
+/* 0, or -EINVAL with the text. */
+int schedule_name_check(const char *name, struct error *error);
+
 /* Its definition stands there as an object; as a text, if it is none. */
 json_t *schedule_as_json(const struct store_schedule *stored, uint32_t shard);
 

@@ -109,10 +109,12 @@ enum store_schedule_change schedule_change(
                                                span_is(set->definition, schedule->definition)
                                        ? SCHEDULE_SAME
                                        : SCHEDULE_STALE;
+                /* The same again must not lose a time that is due, so only another definition sets another time. */
+                if (is_gone || set->verb == SCHEDULE_LOAD || !span_is(set->definition, schedule->definition))
+                        schedule->next_ms = set->next_ms;
                 schedule->state = is_gone ? SCHEDULE_ACTIVE : schedule->state;
                 schedule->version = set->version;
                 schedule->definition = set->definition;
-                schedule->next_ms = set->next_ms;
                 if (set->verb == SCHEDULE_LOAD) {
                         schedule->state = set->state;
                         schedule->last_ms = set->last_ms;

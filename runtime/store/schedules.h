@@ -37,7 +37,9 @@ struct store_schedule {
 };
 
 enum store_schedule_verb {
-        SCHEDULE_PUT,    /* makes it, or replaces an older definition with its next time; paused stays paused */
+        /* Makes it, or replaces an older definition and its next time; the same definition keeps the time that is
+         * stored, which may be due.  Paused stays paused. */
+        SCHEDULE_PUT,
         SCHEDULE_PAUSE,  /* fires no more */
         SCHEDULE_RESUME, /* from next_ms on */
         SCHEDULE_DELETE,
@@ -71,12 +73,13 @@ struct store_schedule_set {
 };
 void store_schedule_set(struct store *store, struct store_schedule_set *set);
 
-/* The schedules of a shard, by name; those that were deleted are left out.  SQLite: page rows.  Redis: HGETALL of the
- * shard's, which are bounded. */
+/* The schedules of a shard, by name; those that were deleted are left out, unless they are asked for.  SQLite: page
+ * rows.  Redis: HGETALL of the shard's, which are bounded. */
 struct store_schedule_list {
         struct store_request request;
         uint32_t shard;
         struct span name; /* only this one; empty: all */
+        bool has_deleted; /* also those that were deleted and are remembered still */
 
         struct store_schedule *schedules;
         uint32_t schedules_count; /* ≤ STORE_SCHEDULES_MAX */

@@ -180,6 +180,30 @@ static void look_at_handler(struct app_problems *p, const json_t *handler)
         }
 }
 
+/* --- schedules of configurations --- */
+
+static void look_at_schedules(struct app_problems *p, const json_t *member)
+{
+        const json_t *said = json_object_get(member, "schedules");
+        const char *host = view_json_get_text(member, "name");
+        struct buffer text = { 0 };
+        size_t i;
+        const json_t *name;
+        json_array_foreach(json_object_get(said, "conflicts"), i, name)
+        {
+                text_put_between(&text, "Schedule ", json_string_value(name), " stands in the configuration of ");
+                text_put_between(&text, "", host,
+                        " and was set by command, too: the command's is used. Delete it and reload, "
+                        "or take it out of the file.");
+                add(p, true, "schedule", NULL, &text, "quiver schedule list");
+        }
+        if (view_json_get_number(said, "differ")) {
+                text_put_between(&text, "", host,
+                        " has an older configuration with other schedules; those of the newer one are used.");
+                add(p, false, "schedules", NULL, &text, "quiver schedule list");
+        }
+}
+
 /* --- tasks and keys --- */
 
 static void look_at_tasks(struct app_problems *p)
@@ -242,6 +266,10 @@ json_t *problems_as_json(const struct status *status)
         json_array_foreach(status->limits, i, limit)
         {
                 look_at_limit(&p, limit);
+        }
+        json_array_foreach(status->members, i, handler)
+        {
+                look_at_schedules(&p, handler);
         }
         look_at_tasks(&p);
         (void)json_array_extend(p.bad, p.warn);

@@ -87,7 +87,11 @@ void status_add_desired(struct status *status, const struct store_desired *item)
 {
         static const struct span pause = SPAN_TEXT("pause");
         static const struct span of_handler = SPAN_TEXT("pause.");
+        static const struct span of_file = SPAN_TEXT("schedules.");
         struct span name = item->name;
+        /* Hosts agree through it on whose schedules are in force: nobody has asked for it. */
+        if (name.size > of_file.size && !memcmp(name.data, of_file.data, of_file.size))
+                return;
         json_t *to = status->desired;
         if (limits_add_desired(status->limits, item, status->now_ms))
                 return;
@@ -122,6 +126,24 @@ static void add_http(json_t *member, const json_t *said)
         for (size_t i = 0; i < COUNT_OF(http_numbers); i++)
                 view_json_number(o, http_numbers[i], view_json_get_number(said, http_numbers[i]));
         (void)json_object_set_new(member, "http_counts", o);
+}
+
+/* Its configuration's schedules: the numbers, and the names of those that were set by command, too. */
+static void add_schedules(json_t *member, const json_t *said)
+{
+        static const char *const numbers[] = { "version", "in_force", "count", "differ" };
+        json_t *o = json_object(), *names = json_array();
+        size_t i;
+        const json_t *name;
+        for (i = 0; i < COUNT_OF(numbers); i++)
+                view_json_number(o, numbers[i], view_json_get_number(said, numbers[i]));
+        json_array_foreach(json_object_get(said, "conflicts"), i, name)
+        {
+                if (json_is_string(name))
+                        (void)json_array_append_new(names, view_json_text(json_string_value(name)));
+        }
+        (void)json_object_set_new(o, "conflicts", names);
+        (void)json_object_set_new(member, "schedules", o);
 }
 
 /* A number that is not negative and not endless; else 0. */
@@ -167,6 +189,8 @@ static json_t *make_member(const struct status *status, const json_t *document, 
         (void)json_object_set_new(o, "done_rate", json_real(real_of(json_object_get(document, "rates"), "done")));
         if (json_is_object(json_object_get(document, "http_counts")))
                 add_http(o, json_object_get(document, "http_counts"));
+        if (json_is_object(json_object_get(document, "schedules")))
+                add_schedules(o, json_object_get(document, "schedules"));
         for (size_t i = 0; i < COUNT_OF(lists); i++)
                 if (json_is_array(json_object_get(document, lists[i])))
                         (void)json_object_set(o, lists[i], json_object_get(document, lists[i]));

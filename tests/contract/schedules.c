@@ -103,6 +103,30 @@ static void the_newest_definition_wins(void **state)
         assert_int_equal(schedule(w, "nightly").version, 4);
 }
 
+static void the_same_definition_anew_keeps_the_time_that_is_due(void **state)
+{
+        struct world *w = *state;
+        assert_int_equal(put(w, "nightly", 1, "a", AT), SCHEDULE_CHANGED);
+        assert_int_equal(put(w, "nightly", 7, "a", AT + HOUR), SCHEDULE_CHANGED);
+        struct store_schedule s = schedule(w, "nightly");
+        assert_int_equal(s.version, 7);
+        assert_int_equal(s.next_ms, AT);
+        assert_int_equal(put(w, "nightly", 6, "b", AT + HOUR), SCHEDULE_STALE);
+        /* Of one that was deleted nothing is due. */
+        assert_int_equal(act(w, SCHEDULE_DELETE, "nightly", 8), SCHEDULE_CHANGED);
+        struct store_schedule_list l = { .name = T("nightly"), .has_deleted = true };
+        assert_int_equal(CALL(w, store_schedule_list, &l, keep_schedules), 0);
+        assert_int_equal(l.schedules_count, 1);
+        assert_int_equal(l.schedules[0].state, SCHEDULE_DELETED);
+        assert_int_equal(l.schedules[0].version, 8);
+        l = (struct store_schedule_list){ .has_deleted = true };
+        assert_int_equal(CALL(w, store_schedule_list, &l, keep_schedules), 0);
+        assert_int_equal(l.schedules_count, 1);
+        assert_int_equal(schedules(w, "nightly").schedules_count, 0);
+        assert_int_equal(put(w, "nightly", 9, "a", AT + HOUR), SCHEDULE_CHANGED);
+        assert_int_equal(schedule(w, "nightly").next_ms, AT + HOUR);
+}
+
 static void what_was_deleted_stays_so_for_older_versions(void **state)
 {
         struct world *w = *state;
@@ -397,6 +421,7 @@ static void the_owner_is_told_of_changes(void **state)
 
 const struct CMUnitTest schedule_tests[] = {
         IN_WORLD(the_newest_definition_wins),
+        IN_WORLD(the_same_definition_anew_keeps_the_time_that_is_due),
         IN_WORLD(what_was_deleted_stays_so_for_older_versions),
         IN_WORLD(a_paused_one_does_not_fire),
         IN_WORLD(schedules_are_listed_by_name_and_bounded),

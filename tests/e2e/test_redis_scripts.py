@@ -501,7 +501,7 @@ def reads(shard):
     yield from (("fsck", KEYS, [part, 0]) for part in range(1, PARTS + 1))
     yield from (("keys", KEYS, ["", 0, 100, 0]), ("keys", KEYS, ["k1", 0, 1, 0]), ("status_list", STATUS, [10, ""]),
                 ("wanting_list", WANTING, ["", 10]), ("room_list", [AT + "rooms"], ["", 10]), ("count", KEYS, []),
-                ("dead_groups", KEYS, []), ("limit_look", SHARES, [0, 10]), ("limit_look", TOKENS, [0, 10]), ("schedule_list", KEYS, ["", 10]), ("remembered_list", KEYS, ["", 10]), ("remembered_list", KEYS, ["old\nk", 10]))
+                ("dead_groups", KEYS, []), ("limit_look", SHARES, [0, 10]), ("limit_look", TOKENS, [0, 10]), ("schedule_list", KEYS, ["", 10, 0]), ("remembered_list", KEYS, ["", 10]), ("remembered_list", KEYS, ["old\nk", 10]))
 
 
 RECORDS = ("schedules", "idempotent", "keys", "later", "dead", "resultdata", "status", "deadnumbers", "deadgroups", "counted", "due", "delayed", "control", "notes")

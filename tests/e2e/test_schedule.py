@@ -3,6 +3,7 @@ import datetime
 import json
 import os
 import re
+import signal
 import sqlite3
 import struct
 import subprocess
@@ -289,3 +290,86 @@ def test_a_clock_that_is_set_neither_doubles_nor_loses_a_time(clock_host, root, 
         assert max(fired(clock_host)) <= before + 2, "a time fired before it came"
     clock_host.cli("schedule", "pause", "tick")
     assert_each_once(settle(clock_host))
+
+
+# --- schedules of the configuration -----------------------------------------------------------------------------------
+
+
+def write_schedules(host, schedules, config=None, written=None):
+    """As text; `written`: when the file was, if not now."""
+    text = host.config.read_text().split("\nschedules = ")[0]
+    path = config or host.config
+    path.write_text(f"{text}\nschedules = {{ {schedules} }};\n")
+    if written:
+        os.utime(path, (written, written))
+    return path
+
+
+def listed(host):
+    """Per name: how many seconds, and whether a file or a command has set it."""
+    found = (json.loads(line) for line in host.cli("schedule", "list", "--json").splitlines())
+    return {s["name"]: (s["definition"]["every_ms"] // 1000, s["definition"]["from"]) for s in found}
+
+
+def problems(host):
+    return [p["text"] for p in json.loads(host.cli("status", "--json"))["problems"]]
+
+
+@pytest.fixture
+def filed(clock_host):
+    write_schedules(clock_host, 'one = { every = "1h"; handler = "work"; }; two = { every = "2h"; handler = "work"; };')
+    clock_host.start()
+    wait_until(lambda: listed(clock_host) == {"one": (3600, "file"), "two": (7200, "file")}, "they stand in the store")
+    return clock_host
+
+
+def test_what_leaves_the_file_leaves_the_store_and_what_a_command_set_stays(filed):
+    filed.cli("schedule", "set", "mine", "--every", "5s", "--handler", "work", "--start", "2090-01-01")
+    write_schedules(filed, 'one = { every = "3h"; handler = "work"; };')
+    filed.signal(signal.SIGHUP)
+    wait_until(lambda: listed(filed) == {"mine": (5, "command"), "one": (10800, "file")}, "the file is taken up")
+    before = json.loads(filed.cli("schedule", "show", "one", "--json"))["version"]
+    filed.kill()
+    filed.start()
+    assert listed(filed) == {"mine": (5, "command"), "one": (10800, "file")}
+    assert json.loads(filed.cli("schedule", "show", "one", "--json"))["version"] == before
+    for words in (["set", "one", "--every", "1h", "--handler", "work"], ["delete", "one"]):
+        done = subprocess.run([filed.quiver, "schedule", *words, "-c", filed.config], capture_output=True, text=True)
+        assert done.returncode == 1 and "stands in a host's configuration" in done.stderr
+    filed.cli("schedule", "pause", "one")
+    assert "file" in filed.cli("schedule", "list") and "in force: the configuration of host" in filed.cli("schedule", "list")
+
+
+def test_a_name_that_file_and_command_set_is_a_conflict_until_one_of_them_leaves(filed):
+    filed.cli("schedule", "set", "mine", "--every", "5s", "--handler", "work", "--start", "2090-01-01")
+    write_schedules(filed, 'mine = { every = "3h"; handler = "work"; };')
+    filed.cli("reload", "--wait")
+    filed.wait_for_log("event=schedule-conflict schedule=mine")
+    assert listed(filed) == {"mine": (5, "command")}
+    wait_until(lambda: any("mine stands in the configuration" in text for text in problems(filed)), "the status says so")
+    filed.cli("schedule", "delete", "mine")
+    filed.cli("reload", "--wait")
+    wait_until(lambda: listed(filed) == {"mine": (10800, "file")}, "the file's is taken")
+    wait_until(lambda: not any("mine stands in the configuration" in text for text in problems(filed)), "it is over")
+
+
+def test_of_two_hosts_the_newest_configuration_is_in_force(filed, tmp_path):
+    (tmp_path / "b").mkdir()
+    other = Host(filed.quiver, filed.plugins, tmp_path / "b")
+    other.config = tmp_path / "b.cfg"
+    try:
+        write_schedules(filed, 'three = { every = "3h"; handler = "work"; };', other.config, written=time.time() - 3600)
+        other.start("--name", "b")
+        other.wait_for_log("event=schedules-older")
+        assert listed(filed) == {"one": (3600, "file"), "two": (7200, "file")}
+        wait_until(lambda: any("b has an older configuration" in text for text in problems(filed)), "the status says so")
+        write_schedules(filed, 'three = { every = "4h"; handler = "work"; };', other.config)
+        other.signal(signal.SIGHUP)
+        wait_until(lambda: listed(filed) == {"three": (14400, "file")}, "the newer one is in force")
+        filed.wait_for_log("event=schedules-older")
+        filed.kill()
+        filed.start()
+        filed.wait_for_log("event=schedules-older")
+        assert listed(filed) == {"three": (14400, "file")}
+    finally:
+        other.close()

@@ -57,6 +57,66 @@ static void a_changed_handler_says_what_changed_and_what_it_takes(void **state)
         assert_string_equal(handler_changes(f, HANDLER(""), HANDLER("") "plugins = \"/p\";", &effect), "plugin 1;");
 }
 
+#define SCHEDULES(text) "schedules = { " text " }; " HANDLER("")
+
+static void schedules_are_read_checked_and_compared(void **state)
+{
+        struct fixture *f = *state;
+        struct config old = { 0 };
+        struct config_changes changes = { 0 };
+        assert_int_equal(parse(f, SCHEDULES("a = { cron = \"0 3 * * *\"; handler = \"echo\"; payload = \"x\"; }; "
+                                            "b = { every = \"90s\"; handler = \"echo\"; };")),
+                0);
+        assert_int_equal(f->config.schedules_count, 2);
+        assert_string_equal(f->config.schedules[0].named.name, "a");
+        assert_string_equal(f->config.schedules[0].payload, "x");
+        assert_int_equal(f->config.schedules[1].every_ms, 90000);
+        assert_int_equal(f->config.schedules[1].catchup_ms, 3600000);
+        old = f->config;
+        f->config = (struct config){ 0 };
+        assert_int_equal(parse(f, SCHEDULES("b = { every = \"91s\"; handler = \"echo\"; }; "
+                                            "c = { every = \"90s\"; handler = \"echo\"; };")),
+                0);
+        config_compare(&old, &f->config, &changes);
+        assert_int_equal(changes.count, 3);
+        assert_string_equal(changes.items[0].name, "schedules.a");
+        assert_int_equal(changes.effect, EFFECT_LIVE);
+        config_changes_free(&changes);
+        config_free(&old);
+}
+
+static void a_schedule_that_cannot_be_is_refused_by_name(void **state)
+{
+        struct fixture *f = *state;
+        static const struct {
+                const char *schedule, *text;
+        } wrong[] = {
+                { "a = { cron = \"0 0 31 2 *\"; handler = \"echo\"; };", "schedules.a: 0 0 31 2 * never occurs" },
+                { "a = { handler = \"echo\"; };", "schedules.a: say when: one of cron, every and at" },
+                { "a = { cron = \"@daily\"; };", "handler" },
+                { "a = { cron = \"@daily\"; handler = \"echo\"; zone = \"Mars/Olympus\"; };", "Mars/Olympus" },
+                { "a = { at = \"noon\"; handler = \"echo\"; };", "schedules.a: at: noon" },
+                { "a = { every = \"1s\"; handler = \"echo\"; when = 3; };", "when" },
+                { "a = { every = \"1s\"; handler = \"echo\"; overlap = \"both\"; };", "overlap" },
+                { "x123456789x123456789x123456789x123456789x = { every = \"1s\"; handler = \"echo\"; };",
+                        "at most 40 letters" },
+                { "a = 3;", "schedules.a" },
+        };
+        for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+                char text[512];
+                (void)snprintf(text, sizeof(text), SCHEDULES("%s"), wrong[i].schedule);
+                assert_refused(f, text, wrong[i].text);
+        }
+}
+
+static void what_is_doubtful_about_a_schedule_is_a_warning(void **state)
+{
+        struct fixture *f = *state;
+        assert_int_equal(parse(f, SCHEDULES("a = { cron = \"* 0 * * *\"; handler = \"other\"; };")), 0);
+        assert_said(f, "schedules.a.cron: * 0 * * *: it runs at every minute");
+        assert_said(f, "no handler of this file serves tasks named other");
+}
+
 static void a_changed_host_says_what_needs_a_restart(void **state)
 {
         struct fixture *f = *state;
@@ -315,6 +375,9 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 config_test(a_changed_handler_says_what_changed_and_what_it_takes),
                 config_test(a_changed_host_says_what_needs_a_restart),
+                config_test(schedules_are_read_checked_and_compared),
+                config_test(a_schedule_that_cannot_be_is_refused_by_name),
+                config_test(what_is_doubtful_about_a_schedule_is_a_warning),
                 config_test(what_is_shown_can_be_loaded_and_means_the_same),
                 config_test(secrets_of_plugins_are_not_shown),
                 config_test(a_limit_is_a_rate_or_a_concurrency),

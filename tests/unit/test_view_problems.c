@@ -158,11 +158,25 @@ static void versions_that_differ_are_named(void **state)
         assert_problems(*state, "warn versions: Hosts run different versions of mail. [quiver reload --all --wait]\n");
 }
 
+static void a_schedule_that_is_set_twice_and_an_older_configuration_are_named(void **state)
+{
+        struct rig *rig = *state;
+        begin(rig);
+        add(rig, "{\"name\":\"a\",\"state\":\"running\",\"handlers\":[],\"schedules\":{\"version\":7,\"in_force\":9,"
+                 "\"count\":2,\"differ\":1,\"conflicts\":[\"nightly\",7]}}");
+        assert_problems(rig,
+                "bad schedule: Schedule nightly stands in the configuration of a and was set by command, too: the "
+                "command's is used. Delete it and reload, or take it out of the file. [quiver schedule list]\n"
+                "warn schedules: a has an older configuration with other schedules; those of the newer one are used. "
+                "[quiver schedule list]\n");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
         const struct CMUnitTest tests[] = {
                 TEST(an_app_that_is_well_has_no_problem),
+                TEST(a_schedule_that_is_set_twice_and_an_older_configuration_are_named),
                 TEST(a_handler_that_is_down_comes_before_what_is_only_to_look_at),
                 TEST(a_pause_says_why_and_how_to_end_it),
                 TEST(what_cannot_serve_is_bad),

@@ -13,8 +13,10 @@
 #include "cli/print.h"
 #include "cli/schedule/schedule_show.h"
 #include "cli/task_options.h"
+#include "look/records_look.h"
 #include "look/schedule_act.h"
 #include "schedule/time_text.h"
+#include "schedule/words.h"
 #include "view/json.h"
 #include "view/text.h"
 
@@ -39,45 +41,26 @@ static int fail(const struct cli_store *s, int r, const struct error *error)
 /* --- what is asked for ----------------------------------------------------------------------------------------------
  */
 
-/* The definition that the options make.  The texts are copies. */
 static int make(const struct schedule_request *q, struct schedule *ret, struct error *error)
 {
         static const enum lane lanes[] = { LANE_LOW, LANE_NORMAL, LANE_HIGH };
-        struct schedule made = { .every_ms = q->every_ms,
-                .overlap = (enum schedule_overlap)q->overlap,
-                .catchup = (enum schedule_catchup)q->catchup,
+        struct schedule_words words = { .cron = q->cron,
+                .zone = q->zone,
+                .handler = q->handler,
+                .key = q->key,
+                .at = q->at,
+                .start = q->start,
+                .end = q->end,
+                .payload = { (const char *)q->bytes.data, q->bytes.size },
+                .every_ms = q->every_ms,
                 .catchup_ms = q->catchup_ms,
                 .jitter_ms = q->jitter_ms,
                 .runs_max = q->runs_max,
+                .overlap = (enum schedule_overlap)q->overlap,
+                .catchup = (enum schedule_catchup)q->catchup,
                 .lane = lanes[q->lane + 1],
-                .cron = q->cron ? text_copy(q->cron) : NULL,
-                .handler = q->handler ? text_copy(q->handler) : NULL,
-                .key = q->key ? text_copy(q->key) : NULL,
-                .from = text_copy("command") };
-        if (q->bytes.size) {
-                char *bytes = text_copy_part((const char *)q->bytes.data, q->bytes.size);
-                made.payload = (struct span){ bytes, q->bytes.size };
-        }
-        int r = 0;
-        if (q->zone && strlen(q->zone) > ZONE_NAME_MAX)
-                r = error_set(error, -EINVAL, "--zone: is too long");
-        else if (q->zone)
-                memcpy(made.zone_name, q->zone, strlen(q->zone));
-        if (r == 0)
-                r = schedule_read_zone(&made, error);
-        if (r == 0 && q->at)
-                r = time_parse(q->at, &made.zone, &made.at_ms, error);
-        if (r == 0 && q->start)
-                r = time_parse(q->start, &made.zone, &made.start_ms, error);
-        if (r == 0 && q->end)
-                r = time_parse(q->end, &made.zone, &made.end_ms, error);
-        if (r == 0)
-                r = schedule_check(&made, error);
-        if (r < 0)
-                schedule_free(&made);
-        else
-                *ret = made;
-        return r;
+                .from = "command" };
+        return schedule_make(&words, ret, error);
 }
 
 /* --- verbs ---------------------------------------------------------------------------------------------------------
@@ -117,17 +100,39 @@ static int verb_set(struct cli_store *s, struct schedule_request *q)
         return code;
 }
 
+/* Whose configuration the schedules with "file" come from. */
+static int show_in_force(struct cli_store *s)
+{
+        struct error error = { "" };
+        struct records_look look = { .shown_max = 1, .place.shard = s->info->shards };
+        static const struct zone utc = { .name = "UTC" };
+        records_look_init(&look, RECORDS_SCHEDULES);
+        int r = cli_look(s, &look.look, &error);
+        if (r == 0 && look.in_force.version) {
+                struct buffer text = { 0 };
+                text_put_between(&text, "in force: the configuration of ", look.in_force.by, ", written ");
+                time_put(&text, look.in_force.version, &utc);
+                buffer_printf(&text, "\n");
+                cli_text_print(&text);
+        }
+        records_look_free(&look);
+        return r < 0 ? fail(s, r, &error) : EXIT_DONE;
+}
+
 static int verb_list(struct cli_store *s, struct schedule_request *q)
 {
         struct error error = { "" };
         struct kept_schedules kept;
+        int code = EXIT_DONE;
         int r = client_schedules(s->client, s->info->shards, NULL, &kept, &error);
         if (r < 0)
                 return fail(s, r, &error);
         for (uint32_t i = 0; q->has_json && i < kept.count; i++)
                 cli_json_print(schedule_as_json(&kept.list[i].stored, kept.list[i].shard));
-        if (!q->has_json && kept.count)
+        if (!q->has_json && kept.count) {
                 schedules_show(&kept);
+                code = show_in_force(s);
+        }
         if (!q->has_json && !kept.count)
                 (void)printf("there is no schedule; make one: quiver schedule set NAME --cron '0 3 * * *' --handler "
                              "HANDLER\n");
@@ -135,7 +140,7 @@ static int verb_list(struct cli_store *s, struct schedule_request *q)
                 (void)fprintf(stderr, "quiver schedule: %" PRIu32 " records cannot be read; quiver fsck names them\n",
                         kept.unreadable);
         kept_schedules_free(&kept);
-        return EXIT_DONE;
+        return code;
 }
 
 static int verb_show(struct cli_store *s, struct schedule_request *q)

@@ -30,7 +30,7 @@ void schedule_put_times(
                 buffer_printf(to, count ? "  and no more\n" : "  never again\n");
 }
 
-static void put_when(struct buffer *to, const struct schedule *schedule)
+void schedule_put_when(struct buffer *to, const struct schedule *schedule)
 {
         char text[UNITS_TEXT_MAX];
         static const struct zone utc = { .name = "UTC" };
@@ -54,7 +54,7 @@ static void put_one(struct buffer *text, const struct store_schedule *stored, co
         buffer_printf(text, ", %s, version %" PRIu64 "\n", states[stored->state], stored->version);
         if (schedule) {
                 buffer_printf(text, "when      ");
-                put_when(text, schedule);
+                schedule_put_when(text, schedule);
                 buffer_printf(text, "\ntask      ");
                 text_put_between(text, "", schedule->handler, ", key ");
                 text_put_bytes(text, schedule_key(schedule, stored->name), TASK_KEY_MAX);
@@ -100,7 +100,7 @@ static void put_row(struct table *table, const struct kept_schedule *kept, uint6
         char text[UNITS_TEXT_MAX];
         const struct store_schedule *stored = &kept->stored;
         if (schedule_parse(&schedule, stored->definition, &error) == 0)
-                put_when(&when, &schedule);
+                schedule_put_when(&when, &schedule);
         else
                 buffer_printf(&when, "%s", error.text);
         if (stored->next_ms == STORE_NEVER)

@@ -6,6 +6,8 @@
 #include "client/schedules.h"
 #include "schedule/record.h"
 
+/* "0 3 * * * Europe/Berlin" */
+void schedule_put_when(struct buffer *to, const struct schedule *schedule);
 /* A line each, by the schedule's zone and by UTC; if there are fewer than `asked`, it says that it ends. */
 void schedule_put_times(
         struct buffer *to, const struct schedule *schedule, const uint64_t *times, uint32_t count, uint32_t asked);

@@ -133,6 +133,7 @@ static json_t *make(const struct host_status *r, bool has_ages)
         put_pending_moves(document, shards);
         limit_report_put(document, all, clock_boot_ms());
         reload_order_put(r->view.order, document);
+        file_schedules_report(r->view.schedules, document);
         json_t *running = survey_running_by_shard(&r->survey);
         if (json_array_size(running))
                 (void)json_object_set(document, "running", running);

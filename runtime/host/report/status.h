@@ -12,6 +12,8 @@
  *
  * `running` says how many tasks run in which shard; `limits`, if present, what the host has of the app's limits
  * (limit_report.h).
+ * `schedules`, if the host's configuration has some: its version and that of the configuration in force, conflicts, and
+ * how many a newer one has otherwise (host/schedule).
  * `http_counts`, if somebody has asked there, counts what came (http/http.h); zeroes are omitted.  How many connections
  * and requests there were does not cause a write; what was refused does. `reload`, if present, says what became of the
  * latest order to reload (handler/reload_order.h). `unserved`, if present, lists names of tasks that wait because no
@@ -37,6 +39,7 @@
 #include "host/report/done_document.h"
 #include "host/report/handler_report.h"
 #include "host/report/survey.h"
+#include "host/schedule/file_schedules.h"
 #include "host/shard/shard_io.h"
 #include "http/http.h"
 #include "store/admin.h"
@@ -49,6 +52,7 @@ struct host_status_view {
         const struct shards *shards; /* without a store: there is nowhere to write to, not yet or not any more */
         const struct handlers *handlers;
         const struct reload_order *order;
+        const struct file_schedules *schedules;
         const char *http;                  /* where its page is; NULL: it has no port */
         struct http_server *const *server; /* NULL there: it has none, not yet or not any more */
 };

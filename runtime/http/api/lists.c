@@ -181,6 +181,8 @@ static void answer_records(struct http_look *http_look)
         case RECORDS_SCHEDULES:
                 o = json_pack("{s:O}", "schedules", records->found);
                 view_json_number(o, "unreadable", records->unreadable);
+                if (records->in_force.version)
+                        (void)json_object_set_new(o, "configuration", schedules_mark_as_json(&records->in_force));
                 list_set_more(o, records->has_more, &records->place);
                 break;
         case RECORDS_APP:

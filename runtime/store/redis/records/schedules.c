@@ -115,10 +115,11 @@ static void list_answer(struct redis_call *call, const redisReply *reply)
 void redis_schedule_list(struct redis_store *s, struct store_request *request)
 {
         struct store_schedule_list *list = (struct store_schedule_list *)request;
-        struct redis_call *call = call_script(op_begin(s, request), SCRIPT_schedule_list, list->shard, 2);
+        struct redis_call *call = call_script(op_begin(s, request), SCRIPT_schedule_list, list->shard, 3);
         call->answer = list_answer;
         call_put(call, list->name);
         call_put_number(call, STORE_SCHEDULES_MAX);
+        call_put_number(call, list->has_deleted);
         call_send(call);
 }
 

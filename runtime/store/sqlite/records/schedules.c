@@ -130,7 +130,7 @@ void sqlite_schedule_list(struct sqlite_store *s, struct store_request *request)
                 struct store_schedule *schedule = &list->schedules[list->schedules_count];
                 if (!schedule_read(&q, arena, schedule))
                         list->unreadable++;
-                else if (schedule->state != SCHEDULE_DELETED)
+                else if (schedule->state != SCHEDULE_DELETED || list->has_deleted)
                         list->schedules_count++;
         }
         query_end(&q);

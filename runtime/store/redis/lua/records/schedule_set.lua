@@ -45,7 +45,11 @@ if not s and redis.call('HLEN', schedules) >= max then
 end
 s = s or { DELETED, version, 0, 0, 0, 0, 0, '' }
 if verb == PUT then
-	s[1], s[2], s[3], s[8] = is_gone and ACTIVE or s[1], version, next_ms, definition
+	-- The same definition again keeps its time: it may be due.
+	if is_gone or definition ~= s[8] then
+		s[3] = next_ms
+	end
+	s[1], s[2], s[8] = is_gone and ACTIVE or s[1], version, definition
 elseif verb == LOAD then
 	s = { tonumber(ARGV[7]), version, next_ms, tonumber(ARGV[8]), 0, tonumber(ARGV[9]), tonumber(ARGV[10]), definition }
 elseif verb == DELETE then
