@@ -17,10 +17,11 @@ def xss(where):
     return f"<img/src=x/onerror=document.title='{where}'><b>\"'&amp;"
 
 
-HANDLERS = """handlers = {{
+HANDLERS = """limits = {{ smtp = {{ concurrency = 2; }}; api = {{ rate = 100; per = "1s"; burst = 20; }}; }};
+handlers = {{
   mail = {{ plugin = "ledger.so"; grace = "300ms"; config = {{ path = "{folder}/ledger"; }}; threads = 4; timeout = "1h";
     retry = {{ attempts = 2; backoff = "1h"; max = "1h"; }}; }};
-  thumbs = {{ plugin = "ledger.so"; grace = "300ms"; crashes = 1; config = {{ path = "{folder}/ledger"; }}; threads = 2; timeout = "1h";
+  thumbs = {{ plugin = "ledger.so"; grace = "300ms"; crashes = 1; config = {{ path = "{folder}/ledger"; }}; threads = 2; timeout = "1h"; limited_by = [ "smtp", "api" ];
     retry = {{ attempts = 1; }}; }};
 }};
 """
@@ -67,12 +68,12 @@ class Shown:
             task("mail", 24, "retry:9", key="parked-1"), task("mail", 25, "result", key="parked-1"),
             task("thumbs", 30, "crash", key="crashes-1"), task("mail", 31, "result", key="later-1", delay="2h"),
             task("mail", 32, f"progress:3:8 wait:{self.folder}/go", key="long-1"),
-            *[task("thumbs", 40 + n, f"wait:{self.folder}/go", key=f"photo-{n % 3}") for n in range(9)],
         ])
         host.cli("schedule", "set", "report", "--cron", "30 2 * * sun", "--zone", "Europe/Berlin", "--handler", "mail", "80 " + xss("scheduled"))
         host.cli("schedule", "set", "sweep", "--every", "6h", "--handler", "mail", "81 result")
         wait_until(lambda: self.get("/v1/status")["totals"]["dead"] == 9, "nine are dead")
-        wait_until(lambda: self.get("/v1/status")["totals"]["running"] >= 4, "some run")
+        host.submit([task("thumbs", 40 + n, f"wait:{self.folder}/go", key=f"photo-{n % 4}") for n in range(9)])
+        wait_until(lambda: self.get("/v1/status")["totals"]["running"] >= 3, "some run")
 
     @property
     def address(self):

@@ -13,7 +13,7 @@ from browser import Keys
 from hosts import wait_until
 from rig import ROOT, SHOTS, TOKENS, task, xss
 
-PAGES = ["", "handlers", "keys", "tasks", "dead", "schedules", "shards", "members", "locks"]
+PAGES = ["", "handlers", "keys", "tasks", "dead", "schedules", "limits", "shards", "members", "locks"]
 SIZES = ((1280, "light"), (360, "light"), (1280, "dark"), (360, "dark"))
 
 

@@ -146,3 +146,21 @@ def test_a_schedule_shows_its_next_times_here_and_in_utc_is_paused_and_run(shown
     browser.press("Run it now")
     browser.wait_text("Submitted as", "#said")
     wait_until(lambda: 81 in [e.number for e in shown.host.ledger() if e.what == "end"], "its task has run")
+
+
+def test_a_limit_tells_what_waits_for_it_and_is_set_for_a_while(shown, browser):
+    shown.look("limits")
+    browser.wait_text("2 at once")
+    browser.wait_text("100 per 1 s, 20 more after a rest")
+    browser.wait(lambda: "2 in use" in browser.text(), "both are used")
+    browser.press("smtp")
+    browser.wait_text("on hosts")
+    browser.run("const f = document.querySelector('input[name=amount]'); f.focus(); f.select()")
+    browser.key("3")
+    browser.press("Set smtp")
+    browser.wait_text("smtp is set on every host for 10m.", "#said")
+    browser.wait_text("3 in use")
+    browser.wait_text("beside the configuration, for another")
+    browser.shot(SHOTS / "limit-1280-light.png")
+    browser.press("Set smtp back")
+    browser.wait(lambda: "beside the configuration" not in browser.text(), "it is as before")

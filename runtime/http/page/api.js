@@ -59,7 +59,8 @@ async function json(method, path, options) {
 }
 
 export const get = (path, signal) => json("GET", path, { signal });
-export const post = (path, body) => json("POST", path, { body });
+export const send = (method, path, body) => json(method, path, { body });
+export const post = (path, body) => send("POST", path, body);
 
 // "?state=dead&handler=mail" of what has a value.
 export function query(parameters) {

@@ -11,17 +11,18 @@ import * as keys from "./keys.js";
 import * as tasks from "./tasks.js";
 import * as task from "./task.js";
 import * as dead from "./dead.js";
+import * as limits from "./limits.js";
 import * as schedules from "./schedules.js";
 import * as shards from "./shards.js";
 import * as members from "./members.js";
 import * as locks from "./locks.js";
 
-const pages = { overview, handlers, keys, tasks, task, dead, schedules, shards, members, locks };
+const pages = { overview, handlers, keys, tasks, task, dead, schedules, limits, shards, members, locks };
 const STALE_MS = 10000;
 
 const listed = [["overview", "Overview"], ["handlers", "Handlers", () => state.status.problems.filter((p) => p.handler && p.level === "bad").length],
 	["keys", "Keys", () => state.status.totals.held_keys + state.status.totals.parked_keys], ["tasks", "Tasks"], ["dead", "Dead", () => state.status.totals.dead],
-	["schedules", "Schedules"],
+	["schedules", "Schedules"], ["limits", "Limits", () => (state.status.limits || []).filter((l) => l.waiting + l.waiting_tasks).length],
 	["shards", "Shards", () => state.status.totals.unowned], ["members", "Members"], ["locks", "Locks"]];
 
 // "#/tasks?state=dead" → the page and its parameters.

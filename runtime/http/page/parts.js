@@ -1,6 +1,6 @@
 // parts.js: pieces that several pages are made of: tables, ages, commands to copy, actions that ask once.
 
-import { post, part, query } from "./api.js";
+import { part, post, query, send } from "./api.js";
 import { h, say, svg } from "./dom.js";
 import { age, cut, number, plural, time } from "./format.js";
 import { state, redraw, refresh } from "./state.js";
@@ -71,7 +71,7 @@ export function table(id, columns, rows, caption) {
 let asking = null;
 
 // A button that says what it does, and asks once, in place, if it says what it warns of; isFinal: nothing
-// brings back what it takes away.  { label, path, body, command, warns, isFinal, done, id }.
+// brings back what it takes away.  { label, path, method, body, command, warns, isFinal, done, id }.
 export function action(a) {
 	// Which question it is; the path alone may change while it is asked.
 	const id = a.id || a.path;
@@ -80,7 +80,7 @@ export function action(a) {
 	const go = async () => {
 		asking = null;
 		try {
-			say(a.run ? await a.run() : await post(a.path, a.body).then((answer) => (a.done ? a.done(answer) : `${a.label}: done.`)));
+			say(a.run ? await a.run() : await send(a.method || "POST", a.path, a.body).then((answer) => (a.done ? a.done(answer) : `${a.label}: done.`)));
 		} catch (error) {
 			say(`${a.label}: ${error.message}`);
 		}
