@@ -193,4 +193,12 @@ MUTANTS = [
      "return s->window.count < s->limits->window_tasks / 2 ? pool : WINDOW_SHUT_POOL;", "return pool;", [UNIT("dispatch")]),
     ("retry: the wait has no bound", "runtime/host/shard/retry.c",
      "min_u64(more, ALONE_DOUBLINGS_MAX)", "(more & 63)", [UNIT("retry")]),
+    ("merge: behind one that goes back", "runtime/host/shard/shard_merge.c",
+     "if (!may_merge(into) || window_is_behind_diverted(into))", "if (!may_merge(into))", [UNIT("shard_merge")]),
+    ("merge: the sim, what has started", "runtime/host/shard/window.c",
+     "!needs.size && !note_has_started(&task->note);", "!needs.size;", [SIM]),
+    ("merge: the sim, another payload", "runtime/host/shard/shard_merge.c",
+     "                        window_merge(&s->window, c, m);", "                        window_drop(&s->window, m);", [SIM]),
+    ("debounce: the sim, never", "runtime/host/shard/shard_merge.c",
+     "!s->limits->can_merge || until_ms <= now_ms)", "until_ms)", [SIM]),
 ]

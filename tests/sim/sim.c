@@ -168,7 +168,7 @@ static bool is_all_done(const struct sim *sim)
 {
         for (uint32_t shard = 0; shard < SHARDS; shard++)
                 for (uint32_t i = 0; i < SHARD_TASKS; i++)
-                        if (sim->shards[shard].tasks[i].state != TASK_DONE)
+                        if (!sim_task_is_over(&sim->shards[shard].tasks[i]))
                                 return false;
         return true;
 }
@@ -193,6 +193,7 @@ void sim_run(uint64_t seed, uint64_t steps, struct sim_counts *counts)
         for (uint32_t shard = 0; shard < SHARDS; shard++)
                 for (uint32_t i = 0; i < SHARD_TASKS; i++)
                         sim->shards[shard].tasks[i].key = sim_draw(sim, SHARD_KEYS);
+        sim_merge_start(sim);
         sim->tree = sim_tree_new(sim);
         for (uint32_t i = 0; i < HOSTS; i++) {
                 sim->hosts[i].sim = sim;

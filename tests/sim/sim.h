@@ -39,6 +39,7 @@
 
 struct sim;
 struct sim_host;
+struct sim_seat;
 
 /* --- the queue: sim.c --- */
 
@@ -68,7 +69,7 @@ _Noreturn void sim_fail(const struct sim *sim, const char *format, ...) __attrib
 
 /* --- the store: sim_store.c --- */
 
-enum task_state { TASK_COMING, TASK_QUEUED, TASK_FLIGHT, TASK_PARKED, TASK_DONE };
+enum task_state { TASK_COMING, TASK_QUEUED, TASK_FLIGHT, TASK_PARKED, TASK_DONE, TASK_MERGED };
 
 struct sim_task {
         enum task_state state;
@@ -77,6 +78,11 @@ struct sim_task {
         uint64_t started_epoch;   /* its mark; 0: none */
         uint64_t worker_until_ms; /* its mark is that of a worker, which may run it until then; 0: it is not */
         uint32_t done_count;
+        bool may_merge, is_debounced;
+        uint64_t debounce_ms, arrived_ms;
+        uint32_t payload; /* the number of the task whose payload it has */
+        uint32_t into;    /* MERGED */
+        uint32_t replies; /* MERGED: outcomes that who waits for it got */
 };
 
 /* What a key waits for in the store. */
@@ -133,9 +139,12 @@ struct sim_call {
         struct store_fire fired[STORE_CALL_FIRES]; /* copies of the host's, and the answers */
         struct store_renewal renewals[SHARDS];
         struct store_outcome outcomes[CALL_MAX];
+        uint32_t merged[STORE_CALL_MERGED]; /* numbers of tasks that outcomes merge into others */
+        uint32_t merged_from[CALL_MAX];     /* where those of an outcome begin */
         struct store_task tasks[CALL_MAX];
         char keys[CALL_MAX][8];
         char ids[CALL_MAX][16];
+        char payloads[CALL_MAX][8];
 };
 
 /* Does what a store does, and leaves the answer in the call. */
@@ -151,8 +160,8 @@ void sim_store_submit(struct sim *sim);
 /* --- keys that wait in the store: sim_keys.c --- */
 
 /* A task in flight goes back to its key's queue; the key waits for `pool` (POOLS: for a time). */
-void sim_key_divert(
-        const struct sim *sim, struct sim_store_shard *s, uint32_t number, uint32_t pool, uint64_t delay_ms);
+void sim_key_divert(const struct sim *sim, struct sim_store_shard *s, uint32_t number, uint32_t pool,
+        const struct store_outcome *outcome);
 /* Up to `max` heads of a key's queue are in flight, and part of what the call claimed. */
 void sim_key_refill(const struct sim *sim, struct sim_store_shard *s, uint32_t key, uint32_t max);
 /* The heads of keys that are due, up to `max`. */
@@ -164,6 +173,16 @@ bool sim_key_is_waiting(const struct sim_store_shard *s, uint32_t number);
 bool sim_keys_wait_for(const struct sim_store_shard *s, uint32_t pool);
 /* Returns how many were woken. */
 uint32_t sim_keys_wake(const struct sim *sim, struct sim_store_shard *s, uint32_t pool, uint32_t max);
+
+/* --- tasks that become one: sim_merge.c --- */
+
+void sim_merge_start(struct sim *sim);
+/* Done, or part of another. */
+bool sim_task_is_over(const struct sim_task *t);
+void sim_merge_apply(struct sim *sim, struct sim_store_shard *s, struct sim_call *call, uint32_t outcome);
+void sim_merge_check_seat(struct sim *sim, const struct sim_host *h, const struct sim_seat *seat);
+void sim_merge_done(struct sim *sim, uint32_t shard, uint32_t number);
+void sim_merge_check_end(struct sim *sim);
 
 /* --- a schedule on each shard: sim_schedule.c --- */
 
@@ -297,7 +316,7 @@ void sim_check_end(struct sim *sim);
 
 struct sim_counts {
         uint64_t events, calls, starts, done, kills, pauses, cuts, handovers, fenced, documents, overlaps, suspects;
-        uint64_t handler_pauses, woken, workers, fired;
+        uint64_t handler_pauses, woken, workers, fired, merged, debounced;
 };
 
 struct sim {

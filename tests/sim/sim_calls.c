@@ -154,8 +154,13 @@ static void start(struct store *store, struct store_request *request)
         memcpy(&call->acquire, request, call->size);
         if (call->op == OP_ADVANCE && call->advance.outcomes_count)
                 memcpy(call->outcomes, call->advance.outcomes, call->advance.outcomes_count * sizeof(*call->outcomes));
-        for (uint32_t i = 0; call->op == OP_ADVANCE && i < call->advance.outcomes_count; i++)
-                call->pools[i] = sim_store_pool(call->outcomes[i].name);
+        for (uint32_t i = 0, merged = 0; call->op == OP_ADVANCE && i < call->advance.outcomes_count; i++) {
+                const struct store_outcome *o = &call->outcomes[i];
+                call->pools[i] = sim_store_pool(o->name);
+                call->merged_from[i] = merged;
+                for (uint32_t j = 0; j < o->merged_count; j++)
+                        call->merged[merged++] = (uint32_t)o->merged[j].seq - 1;
+        }
         if (call->op == OP_FIRES)
                 memcpy(call->fired, call->fires.fires, call->fires.fires_count * sizeof(*call->fired));
         if (call->op == OP_RENEW)

@@ -50,6 +50,7 @@ void sim_check_seat(struct sim *sim, const struct sim_host *h, const struct sim_
         const struct sim_task *task = &sim->shards[seat->shard].tasks[seat->number];
         uint32_t pool = (uint32_t)(seat - h->seats) / POOL_SEATS;
         check_pause(sim, h, seat, pool);
+        sim_merge_check_seat(sim, h, seat);
         if (!seat->is_suspect)
                 return;
         sim->counts.suspects++;
@@ -67,10 +68,11 @@ void sim_check_start(struct sim *sim, const struct sim_host *h, const struct sim
         const struct sim_store_shard *s = &sim->shards[seat->shard];
         const struct sim_host *other;
         sim->counts.starts++;
-        if (s->tasks[seat->number].state == TASK_DONE)
-                sim_fail(sim, "host %u starts task %u of shard %u, which is done", h->index, seat->number, seat->shard);
+        if (sim_task_is_over(&s->tasks[seat->number]))
+                sim_fail(sim, "host %u starts task %u of shard %u, which is done or merged", h->index, seat->number,
+                        seat->shard);
         for (uint32_t i = 0; i < seat->number; i++)
-                if (s->tasks[i].key == seat->key && s->tasks[i].state != TASK_DONE)
+                if (s->tasks[i].key == seat->key && !sim_task_is_over(&s->tasks[i]))
                         sim_fail(sim, "host %u starts task %u of shard %u before task %u of the same key is done",
                                 h->index, seat->number, seat->shard, i);
         for (uint32_t i = 0; i < SHARD_TASKS; i++)
@@ -100,7 +102,7 @@ void sim_check_done(struct sim *sim, uint32_t shard, uint32_t number, uint64_t e
         if (epoch != s->epoch)
                 sim_fail(sim, "shard %u: an effect of epoch %" PRIu64 " under %" PRIu64, shard, epoch, s->epoch);
         for (uint32_t i = 0; i < number; i++)
-                if (s->tasks[i].key == s->tasks[number].key && s->tasks[i].state != TASK_DONE)
+                if (s->tasks[i].key == s->tasks[number].key && !sim_task_is_over(&s->tasks[i]))
                         sim_fail(sim, "task %u of shard %u is done before task %u of its key", number, shard, i);
 }
 
@@ -165,9 +167,11 @@ void sim_check_end(struct sim *sim)
 {
         for (uint32_t shard = 0; shard < SHARDS; shard++)
                 for (uint32_t i = 0; i < SHARD_TASKS; i++)
-                        if (sim->shards[shard].tasks[i].done_count != 1)
+                        if (sim->shards[shard].tasks[i].state != TASK_MERGED &&
+                                sim->shards[shard].tasks[i].done_count != 1)
                                 sim_fail(sim, "task %u of shard %u was done %u times", i, shard,
                                         sim->shards[shard].tasks[i].done_count);
-        if (sim->counts.done != SHARDS * SHARD_TASKS)
+        sim_merge_check_end(sim);
+        if (sim->counts.done + sim->counts.merged != SHARDS * SHARD_TASKS)
                 sim_fail(sim, "%" PRIu64 " tasks done", sim->counts.done);
 }

@@ -307,8 +307,9 @@ static void open_shards(struct sim_host *h)
         static const char *const names[POOLS] = { "even", "odd" };
         h->store = (struct store){ .driver = &sim_store_driver, .shards = SHARDS };
         h->leases = (struct leases){ .fd = -1, .count = SHARDS, .slots = h->page };
-        h->store.record.features_count = 1;
-        (void)snprintf(h->store.record.features[0], sizeof(h->store.record.features[0]), "schedules");
+        h->store.record.features_count = 2;
+        (void)snprintf(h->store.record.features[0], sizeof(h->store.record.features[0]), "merge");
+        (void)snprintf(h->store.record.features[1], sizeof(h->store.record.features[1]), "schedules");
         h->shards = (struct shards){ .store = &h->store,
                 .dispatch = &h->dispatch,
                 .leases = &h->leases,
@@ -334,7 +335,8 @@ void sim_host_start(struct sim_host *h)
         *h = (struct sim_host){ .sim = sim, .index = index, .is_alive = true, .life = life, .born_ms = sim->now_ms };
         for (size_t i = 0; i < sizeof(h->nonce); i++)
                 h->nonce[i] = (uint8_t)sim_draw(sim, 256);
-        h->limits = (struct shard_limits){ .ttl_ms = TTL_MS,
+        h->limits = (struct shard_limits){ .can_merge = true,
+                .ttl_ms = TTL_MS,
                 .drain_ms = DRAIN_MS,
                 .gather_ms = 10,
                 .window_tasks = WINDOW,

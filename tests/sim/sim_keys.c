@@ -23,16 +23,18 @@ static void tidy(struct sim_store_shard *s, uint32_t key)
                 s->keys[key].state = SIM_KEY_FREE;
 }
 
-void sim_key_divert(const struct sim *sim, struct sim_store_shard *s, uint32_t number, uint32_t pool, uint64_t delay_ms)
+void sim_key_divert(const struct sim *sim, struct sim_store_shard *s, uint32_t number, uint32_t pool,
+        const struct store_outcome *outcome)
 {
         struct sim_key *k = &s->keys[s->tasks[number].key];
-        uint64_t due_ms = sim->now_ms + delay_ms;
+        uint64_t due_ms = sim->now_ms + outcome->delay_ms;
         s->tasks[number].state = TASK_PARKED;
+        s->tasks[number].is_debounced |= outcome->is_debounce;
         /* A key waits for what its first task waits for. */
         bool is_first = head_of(s, s->tasks[number].key) == number;
         if (pool < POOLS && (is_first || k->state == SIM_KEY_FREE))
                 *k = (struct sim_key){ .state = SIM_KEY_NAMED, .since_ms = sim->now_ms };
-        else if (k->state == SIM_KEY_FREE || (k->state == SIM_KEY_NAMED && is_first))
+        else if (k->state == SIM_KEY_FREE || (is_first && (k->state == SIM_KEY_NAMED || outcome->is_debounce)))
                 *k = (struct sim_key){ .state = SIM_KEY_WAITING, .due_ms = due_ms };
         else if (k->state == SIM_KEY_WAITING && due_ms < k->due_ms)
                 k->due_ms = due_ms;
@@ -60,7 +62,8 @@ void sim_keys_take_due(const struct sim *sim, struct sim_store_shard *s, uint32_
         for (uint32_t key = 0; key < SHARD_KEYS && max; key++) {
                 if (s->keys[key].state != SIM_KEY_WAITING || s->keys[key].due_ms > sim->now_ms)
                         continue;
-                take(sim, s, key, 1);
+                uint32_t head = head_of(s, key);
+                take(sim, s, key, head < SHARD_TASKS && s->tasks[head].may_merge ? STORE_MERGE_TASKS : 1);
                 max--;
         }
 }

@@ -43,7 +43,12 @@ static void give(
         *t = (struct store_task){ .seq = number + 1, .key = { call->keys[at], (size_t)key } };
         t->envelope.id = (struct span){ call->ids[at], (size_t)id };
         t->envelope.handler = s->tasks[number].key % POOLS ? SPAN_TEXT("odd") : SPAN_TEXT("even");
-        t->envelope.payload = SPAN_TEXT("x");
+        t->envelope.key = t->key;
+        int payload = snprintf(call->payloads[at], sizeof(call->payloads[at]), "%u", s->tasks[number].payload);
+        t->envelope.payload = (struct span){ call->payloads[at], (size_t)payload };
+        t->envelope.is_merge = s->tasks[number].may_merge;
+        t->envelope.debounce_ms = s->tasks[number].debounce_ms;
+        t->note.is_debounced = s->tasks[number].is_debounced;
         t->note.is_suspect = s->tasks[number].is_suspect;
         t->note.started_epoch = s->tasks[number].started_epoch;
         uint64_t until_ms = s->tasks[number].worker_until_ms;
@@ -77,7 +82,7 @@ static struct store_page page(
 static void lend(struct sim *sim, struct sim_store_shard *s, uint32_t shard)
 {
         uint32_t key = sim_draw(sim, SHARD_KEYS), i = 0;
-        while (i < s->taken && (s->tasks[i].key != key || s->tasks[i].state == TASK_DONE))
+        while (i < s->taken && (s->tasks[i].key != key || sim_task_is_over(&s->tasks[i])))
                 i++;
         if (i == s->taken || s->tasks[i].state != TASK_FLIGHT || s->tasks[i].is_suspect ||
                 sim_is_running(sim, shard, key))
@@ -138,7 +143,12 @@ static void apply(struct sim *sim, struct sim_store_shard *s, struct sim_call *c
         if (t->state != TASK_FLIGHT)
                 sim_fail(sim, "shard %u: an outcome of task %u, which is not in flight", call->shard, number);
         if (o->kind == STORE_DIVERT) {
-                sim_key_divert(sim, s, number, call->pools[o - call->outcomes], o->delay_ms);
+                sim->counts.debounced += o->is_debounce;
+                sim_key_divert(sim, s, number, call->pools[o - call->outcomes], o);
+                return;
+        }
+        if (o->kind == STORE_MERGE) {
+                sim_merge_apply(sim, s, call, (uint32_t)(o - call->outcomes));
                 return;
         }
         t->worker_until_ms = 0;
@@ -153,6 +163,7 @@ static void apply(struct sim *sim, struct sim_store_shard *s, struct sim_call *c
                 t->done_count++;
                 sim->counts.done++;
                 sim_check_done(sim, call->shard, number, call->advance.lease.epoch);
+                sim_merge_done(sim, call->shard, number);
                 sim_key_refill(sim, s, t->key, o->refill);
         }
 }
@@ -326,6 +337,7 @@ void sim_store_submit(struct sim *sim)
                         s = &sim->shards[i];
         if (s->arrived == SHARD_TASKS)
                 return;
+        s->tasks[s->arrived].arrived_ms = sim->now_ms;
         s->tasks[s->arrived++].state = TASK_QUEUED;
         for (uint32_t i = 0; i < HOSTS; i++) /* the doorbell */
                 if (sim->hosts[i].is_alive && !sim_happens(sim, 4))

@@ -28,12 +28,14 @@ int main(void)
                      " done; %" PRIu64 " kills, %" PRIu64 " pauses, %" PRIu64 " cuts; %" PRIu64 " handovers, %" PRIu64
                      " assignments, %" PRIu64 " times fenced, %" PRIu64 " overlaps under lost leases, %" PRIu64
                      " suspects; %" PRIu64 " handlers paused, %" PRIu64 " keys woken, %" PRIu64
-                     " tasks lent to workers, %" PRIu64 " times of schedules fired\n",
+                     " tasks lent to workers, %" PRIu64 " times of schedules fired, %" PRIu64 " tasks merged, %" PRIu64
+                     " debounced\n",
                 runs, c.events, c.calls, c.starts, c.done, c.kills, c.pauses, c.cuts, c.handovers, c.documents,
-                c.fenced, c.overlaps, c.suspects, c.handler_pauses, c.woken, c.workers, c.fired);
+                c.fenced, c.overlaps, c.suspects, c.handler_pauses, c.woken, c.workers, c.fired, c.merged, c.debounced);
         /* A run in which nothing goes wrong proves nothing. */
-        if (!seed_text && (!c.kills || !c.pauses || !c.cuts || !c.fenced || !c.handovers || !c.suspects ||
-                                  !c.handler_pauses || !c.woken || !c.workers || !c.fired)) {
+        if (!seed_text &&
+                (!c.kills || !c.pauses || !c.cuts || !c.fenced || !c.handovers || !c.suspects || !c.handler_pauses ||
+                        !c.woken || !c.workers || !c.fired || !c.merged || !c.debounced)) {
                 (void)fprintf(stderr, "there was not enough trouble\n");
                 return 1;
         }

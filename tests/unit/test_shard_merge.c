@@ -479,9 +479,34 @@ static void one_that_has_waited_long_enough_starts(void **state)
         rig_close(&g);
 }
 
+/* The first goes back to the store for its time while a call is under way, which then brings more of the key. */
+static void what_comes_behind_a_debounced_one_goes_back_and_is_not_merged(void **state)
+{
+        (void)state;
+        struct rig g;
+        merge_open(&g);
+        hand_merge(&g, 1, "k", "a")->envelope.debounce_ms = 500;
+        claim(&g);
+        g.shard.has_work = true;
+        send_advance(&g);
+        assert_null(next(&g));
+        hand_merge(&g, 2, "k", "a");
+        hand_merge(&g, 3, "k", "a");
+        reply_advance(&g, STORE_OK);
+        assert_null(next(&g));
+        send_advance(&g);
+        for (uint64_t seq = 1; seq <= 3; seq++)
+                assert_said(&g, seq, STORE_DIVERT);
+        assert_true(said(&g, 1)->is_debounce);
+        reply_advance(&g, STORE_OK);
+        assert_null(next(&g));
+        rig_close(&g);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(what_comes_behind_a_debounced_one_goes_back_and_is_not_merged),
                 cmocka_unit_test(the_first_waits_until_it_is_durable_and_gets_the_last_payload),
                 cmocka_unit_test(while_one_runs_at_most_one_waits),
                 cmocka_unit_test(a_whole_call_becomes_one),

@@ -20,7 +20,9 @@ static bool may_merge(const struct claimed *c)
 static uint32_t count_run(const struct shard *s, struct claimed *into)
 {
         uint32_t count = 0;
-        if (!may_merge(into))
+        /* Behind one that goes back to the store it goes back, too: once merged it would be ready, and overtake that.
+         */
+        if (!may_merge(into) || window_is_behind_diverted(into))
                 return 0;
         if (into->merge_call != s->call || into->of->first != into || into->of->is_busy)
                 into->merge_rounds = 0; /* it had its chance to start since, or another is before it */

@@ -276,7 +276,7 @@ struct claimed *window_add(struct window *w, const struct store_task *task, uint
         return c;
 }
 
-static bool is_behind_diverted(const struct claimed *c)
+bool window_is_behind_diverted(const struct claimed *c)
 {
         if (!c->of->diverted)
                 return false;
@@ -289,7 +289,7 @@ static bool is_behind_diverted(const struct claimed *c)
 bool window_is_excess(const struct window *w, const struct claimed *c)
 {
         return c->of->is_barred || c->pool >= w->pools || (w->per_key && c->of->live > w->per_key) ||
-               is_behind_diverted(c);
+               window_is_behind_diverted(c);
 }
 
 bool window_has_next(const struct window *w, uint32_t pool)

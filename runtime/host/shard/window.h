@@ -143,6 +143,8 @@ void window_set_pools(struct window *w, uint32_t pools);
  * window_is_excess(). */
 struct claimed *window_add(struct window *w, const struct store_task *task, uint32_t pool);
 
+/* One of its key that comes before it goes back to the store. */
+bool window_is_behind_diverted(const struct claimed *c);
 /* Whether it is beyond its key's share, barred, for no handler that is here, or behind one that goes back: it should go
  * back to the store. */
 bool window_is_excess(const struct window *w, const struct claimed *c);
