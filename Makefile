@@ -174,7 +174,7 @@ CLIENT_OBJ  := $(patsubst %.c,$B/obj/%.o,$(wildcard runtime/client/*.c))
 
 $B/libquiver.so.1: $(CLIENT_OBJ) $B/libruntime.a sdk/client.map
 	$(call say,CC)$(CC) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=sdk/client.map -Wl,--as-needed \
-	        $(if $(SAN),,-Wl,-z,defs) -o $@ $(CLIENT_OBJ) $B/libruntime.a $(PKG_LIBS) -lm
+	        $(if $(SAN),,-Wl,-z,defs) -o $@ $(CLIENT_OBJ) $B/libruntime.a $(PKG_LIBS) -lzookeeper_mt -lm
 
 $B/libquiver.a: $(CLIENT_OBJ) $B/libruntime.a
 	@rm -f $@

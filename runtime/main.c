@@ -30,6 +30,7 @@ static const struct command commands[] = {
         { "results", cmd_results, "take results and print them" },
         { "take", cmd_take, "take tasks of a remote handler, and run a command for each" },
         { "schedule", cmd_schedule, "tasks that are submitted at given times" },
+        { "id", cmd_id, "unique 64-bit ids; what is in one" },
         { "room", cmd_room, "a log of messages in the store: append, read, follow, truncate" },
         { "limit", cmd_limit, "how much the whole app may start or run at once" },
         { "lock", cmd_lock, "run a command while holding a lock that all hosts share" },

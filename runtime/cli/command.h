@@ -16,6 +16,7 @@ int cmd_elect(int argc, char **argv);
 int cmd_envelope(int argc, char **argv);
 int cmd_fsck(int argc, char **argv);
 int cmd_handler(int argc, char **argv);
+int cmd_id(int argc, char **argv);
 int cmd_init(int argc, char **argv);
 int cmd_key(int argc, char **argv);
 int cmd_load(int argc, char **argv);

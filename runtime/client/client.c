@@ -11,6 +11,8 @@
 #include "base/strings.h"
 #include "client/call.h"
 #include "client/follow.h"
+#include "client/ids.h"
+#include "client/tree.h"
 
 #define SLOW_S 1
 
@@ -23,6 +25,8 @@ struct qv_client {
         uint8_t consumer[STORE_NONCE_SIZE];
         char *state; /* NULL: opened without a configuration */
         struct client_follows follows;
+        struct client_tree tree;
+        struct client_ids ids;
 
         pthread_mutex_t lock; /* what follows */
         struct client_call *waiting;
@@ -38,6 +42,16 @@ struct store *client_store(struct qv_client *client)
 struct client_follows *client_follows(struct qv_client *client)
 {
         return &client->follows;
+}
+
+struct client_tree *client_tree(struct qv_client *client)
+{
+        return &client->tree;
+}
+
+struct client_ids *client_ids(struct qv_client *client)
+{
+        return &client->ids;
 }
 
 uv_loop_t *client_loop(struct qv_client *client)
@@ -232,6 +246,8 @@ int client_open(const struct store_options *options, struct qv_client **ret_clie
 {
         struct client_call call = { .start = start_open, .take = take_store };
         struct qv_client *client = memory_zero(1, sizeof(*client));
+        client->ids.fixed = SLOT_ANY;
+        (void)pthread_mutex_init(&client->ids.opening, NULL);
         struct store_bell bell = follows_bell(&client->follows);
         call.open.options = *options;
         call.open.options.bell = &bell;
@@ -257,6 +273,9 @@ void qv_client_close(struct qv_client *client)
 {
         if (!client)
                 return;
+        client_ids_close(client);
+        client_tree_close(client);
+        client_ids_free(client);
         (void)pthread_mutex_lock(&client->lock);
         client->is_closing = true;
         (void)uv_async_send(&client->wake);

@@ -5,6 +5,7 @@
 
 #include "client/admin.h"
 #include "client/call.h"
+#include "client/ids.h"
 #include "client/sized_struct.h"
 #include "config/connect.h"
 
@@ -33,9 +34,13 @@ static int open_config(const struct config *config, bool may_create, struct qv_c
         struct store_options options = store_options_of(config, &secrets);
         options.may_create = may_create;
         r = client_open(&options, ret_client, error);
-        explicit_bzero(&secrets, sizeof(secrets));
-        if (r == 0)
+        if (r == 0) {
+                struct coord_options coordination = coord_options_of(config, &secrets);
                 client_set_state(*ret_client, config->state);
+                client_tree_set(*ret_client, &coordination);
+                client_ids_set(*ret_client, NULL, SLOT_ANY, config->ids.horizon_ms);
+        }
+        explicit_bzero(&secrets, sizeof(secrets));
         if (r == -ENOENT && !may_create)
                 return error_set(error, r, "there is no store at %s yet; a host makes it: quiver run -c %s",
                         config->store.url.text, config->path);

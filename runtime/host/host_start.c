@@ -16,6 +16,7 @@
 #include "base/numbers.h"
 #include "config/connect.h"
 #include "host/host_private.h"
+#include "id/machine.h"
 
 #define GATHER_MS 10
 #define SEATS_MAX 128 /* what one call tells the store, and time for outcomes besides */
@@ -369,13 +370,34 @@ static int open_handlers(struct host *h)
         return 0;
 }
 
+static int open_services(struct host *h, const char *nonce)
+{
+        const struct ids_config *ids = &h->config->ids;
+        struct store_info info;
+        store_info(h->store, &info);
+        struct runner_ids_options options = { .layout = &info.record->ids,
+                .fixed = SLOT_ANY,
+                .horizon_ms = ids->horizon_ms,
+                .host = h->config->host.name };
+        if (ids->machine) {
+                int r = id_machine(ids->machine, options.layout, &options.fixed, &h->error);
+                if (r < 0)
+                        return r;
+        }
+        services_open(&h->services, h->membership.coord, h->store, &options, nonce, h->membership.session);
+        return 0;
+}
+
 static int join(struct host *h)
 {
+        int r;
         h->renew_at_ms = clock_boot_ms() + h->limits.ttl_ms / 3;
         clock_watch_open(&h->clock_watch, &h->loop);
         char nonce[NONCE_TEXT_SIZE];
         membership_nonce_text(&h->membership, nonce);
-        services_open(&h->services, h->membership.coord, nonce, h->membership.session);
+        r = open_services(h, nonce);
+        if (r < 0)
+                return r;
         membership_start(&h->membership, h->shards.count);
         host_ask_desired(h);
         h->file_schedules.store = h->store;

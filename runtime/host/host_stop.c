@@ -93,6 +93,11 @@ void host_stop_go_on(struct host *h)
 
 static void close_next(void *self);
 
+static void give_slot_back(struct host *h)
+{
+        services_release(&h->services, close_next, h);
+}
+
 static void leave_tree(struct host *h)
 {
         membership_close(&h->membership, close_next);
@@ -146,7 +151,8 @@ static void close_handles(struct host *h)
 
 /* Each goes on with the next by close_next(), at once if it has nothing to close.  The guard is dismissed after the
  * session has ended, so that a host that dies on the way still has one. */
-static void (*const close_steps[])(struct host *h) = { leave_tree, dismiss_guard, close_store, close_handles };
+static void (*const close_steps[])(
+        struct host *h) = { give_slot_back, leave_tree, dismiss_guard, close_store, close_handles };
 
 static void close_next(void *self)
 {

@@ -135,6 +135,12 @@ enum ring_service { SERVICE_NEXT_ID, SERVICE_TRYLOCK, SERVICE_UNLOCK, SERVICE_RO
 
 #define RING_CALL_NAME_MAX 255u /* bytes of the name in a call: of a lock, or of a room */
 
+/* The second number of the answer to SERVICE_NEXT_ID: how many ids, and what lies between two. */
+#define RING_IDS(count, step)  ((uint64_t)(step) << 16 | (uint64_t)(count))
+#define RING_IDS_COUNT(number) ((uint32_t)((number)&0xffff))
+#define RING_IDS_STEP(number)  ((uint64_t)(number) >> 16)
+#define RING_IDS_MAX           64u /* that a seat asks for at once */
+
 struct ring_call {
         _Atomic uint32_t word; /* futex */
         _Atomic uint32_t service;

@@ -2,6 +2,7 @@
 #ifndef QUIVER_RUNNER_RUNNER_H
 #define QUIVER_RUNNER_RUNNER_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,6 +15,14 @@
 #include "runner/logger.h"
 #include "runner/settings.h"
 
+/* Ids that the host gave and no seat has taken yet. */
+struct runner_id_block {
+        uint64_t next;
+        uint64_t step;
+        uint32_t left;
+        uint64_t since_ms; /* clock_boot_ms() */
+};
+
 struct runner {
         struct runner_start start;
         struct qv_plugin plugin; /* a copy of the plugin's table; fields that the plugin does not know are zero */
@@ -23,6 +32,9 @@ struct runner {
         struct settings settings;
         _Atomic bool is_thread_told;      /* The log says that a service was called on a wrong thread. */
         _Atomic uint32_t services_missed; /* one bit per enum ring_service whose absence was already logged */
+
+        pthread_mutex_t ids_lock; /* never held while the host is asked */
+        struct runner_id_block ids;
 };
 
 /* `quiver runner PARENT-PID`: started by a host, with the descriptors of ring/message.h.  Returns only if it was not.

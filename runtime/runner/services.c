@@ -10,6 +10,7 @@
 
 /* How long to wait for a service of the host: a lock may wait for an answer of the store. */
 #define ASK_TIMEOUT_MS 5000
+#define ID_BLOCK_MS    100 /* how old a block of ids may be */
 
 static struct seat *seat_of(const struct qv_host *host)
 {
@@ -201,15 +202,60 @@ static int32_t service_unlock(const struct qv_host *host, const char *name, uint
                 numbers);
 }
 
+/* From the block that all seats share; what is left of one that is too old is dropped, so that the time in an id is
+ * near the time of its call. */
+static bool take_cached_id(struct runner_id_block *block, uint64_t now_ms, uint64_t *ret_id)
+{
+        bool is_there = block->left && now_ms - block->since_ms <= ID_BLOCK_MS;
+        if (!is_there)
+                return false;
+        *ret_id = block->next;
+        block->next += block->step;
+        block->left--;
+        return true;
+}
+
+/* A block that another seat got meanwhile may be newer: ids grow within the process, so ours is dropped then. */
+static void keep_block(struct runner_id_block *block, const uint64_t numbers[2], uint64_t now_ms)
+{
+        if (numbers[0] < block->next)
+                return;
+        *block = (struct runner_id_block){ .next = numbers[0],
+                .step = RING_IDS_STEP(numbers[1]),
+                .left = RING_IDS_COUNT(numbers[1]),
+                .since_ms = now_ms };
+}
+
 static int32_t service_next_id(const struct qv_host *host, uint64_t *ret_id)
 {
+        struct seat *s = seat_of(host);
+        struct runner_id_block *block = &s->runner->ids;
         uint64_t numbers[2];
-        if (!ret_id)
+        bool is_given = false;
+        if (!ret_id || !is_on_seat(s, "next_id"))
                 return -EINVAL;
-        int32_t r = ask(host, "next_id", (struct ring_question){ .service = SERVICE_NEXT_ID, .name = "" }, numbers);
-        if (r == 0)
-                *ret_id = numbers[0];
-        return r;
+        while (!is_given) {
+                (void)pthread_mutex_lock(&s->runner->ids_lock);
+                is_given = take_cached_id(block, clock_boot_ms(), ret_id);
+                (void)pthread_mutex_unlock(&s->runner->ids_lock);
+                if (is_given)
+                        break;
+                const struct ring_question question = {
+                        .service = SERVICE_NEXT_ID, .name = "", .number = RING_IDS_MAX
+                };
+                uint64_t asked_ms = clock_boot_ms();
+                int32_t r = ask(host, "next_id", question, numbers);
+                if (r < 0)
+                        return r;
+                (void)pthread_mutex_lock(&s->runner->ids_lock);
+                keep_block(block, numbers, asked_ms);
+                /* Taken at once: a process that is slow to go on must not ask for ever. */
+                is_given = block->left;
+                if (is_given)
+                        (void)take_cached_id(block, block->since_ms, ret_id);
+                (void)pthread_mutex_unlock(&s->runner->ids_lock);
+        }
+        return 0;
 }
 
 static int32_t service_room_append(

@@ -19,6 +19,7 @@ enum service {
         SERVICE_TRYLOCK,
         SERVICE_UNLOCK,
         SERVICE_NEXT_ID,
+        SERVICE_ROOM_APPEND,
         SERVICE_EXT,
         SERVICES,
 };
@@ -40,6 +41,15 @@ struct setting {
         const char *value;
         const char *lent; /* the copy that the instance sees; NULL: there is no instance */
         bool is_read;     /* by init */
+};
+
+/* What was appended to a room. */
+struct room_entry {
+        struct room_entry *next;
+        const char *room;
+        const void *data; /* NULL: nothing */
+        size_t size;
+        uint64_t number;
 };
 
 struct lock {
@@ -107,8 +117,8 @@ struct qv_mock {
         uint64_t last_id;
         uint64_t last_token;
         struct lock *locks;
+        struct room_entry *rooms; /* the first's; oldest first */
 
-        bool is_granted[SERVICES]; /* next_id: others always work */
         int32_t failures[SERVICES];
         size_t calls[SERVICES];
         void (*hook)(struct qv_mock *mock, const char *service, void *arg);
@@ -151,6 +161,7 @@ void qv_mock_put_log(struct qv_mock *mock, int32_t level, const char *text);
 void qv_mock_set_running(struct qv_mock *mock, struct record *const *running, uint32_t count);
 
 /* The behaviour behind trylock and unlock; arguments are checked already. */
+int32_t qv_mock_room_put(struct qv_mock *mock, const char *room, const void *data, size_t size, uint64_t *ret_number);
 int32_t qv_mock_lock_take(struct qv_mock *mock, const char *name, uint64_t ttl_ms, uint64_t *ret_token);
 /* The start has ended: what it took is free. */
 void qv_mock_lock_end(struct qv_mock *mock);

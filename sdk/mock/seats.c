@@ -28,7 +28,6 @@ static struct qv_mock *add_seat(struct qv_mock *first, struct qv_mock **last)
         mock->first = first;
         for (const struct setting *setting = first->settings; setting; setting = setting->next)
                 qv_mock_config(mock, setting->name, setting->value);
-        memcpy(mock->is_granted, first->is_granted, sizeof(mock->is_granted));
         (*last)->next_seat = mock;
         *last = mock;
         return mock;

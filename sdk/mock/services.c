@@ -15,6 +15,7 @@ static const char *const names[SERVICES] = {
         [SERVICE_TRYLOCK] = "trylock",
         [SERVICE_UNLOCK] = "unlock",
         [SERVICE_NEXT_ID] = "next_id",
+        [SERVICE_ROOM_APPEND] = "room_append",
         [SERVICE_EXT] = "ext",
 };
 
@@ -211,20 +212,9 @@ static int32_t service_checkpoint(const struct qv_host *host, const struct qv_ta
 void qv_mock_grant(struct qv_mock *mock, const char *service)
 {
         enum service granted = qv_mock_service(service);
-        if (granted != SERVICE_NEXT_ID)
-                qv_mock_wrong("service %s always works; grant next_id", service);
-        mock->is_granted[granted] = true;
-}
-
-/* As a runner says it. */
-static int32_t check_granted(struct qv_mock *mock, enum service service)
-{
-        char text[128];
-        if (mock->is_granted[service])
-                return 0;
-        (void)snprintf(text, sizeof(text), "%s is not supported by this host; it returns -ENOTSUP", names[service]);
-        qv_mock_put_log(mock, QV_LOG_WARN, text);
-        return -ENOTSUP;
+        (void)mock;
+        if (granted != SERVICE_TRYLOCK && granted != SERVICE_UNLOCK && granted != SERVICE_NEXT_ID)
+                qv_mock_wrong("service %s was never one to be granted", service);
 }
 
 static int32_t check_lock_name(struct qv_mock *mock, enum service service, const char *name)
@@ -273,9 +263,6 @@ static int32_t service_next_id(const struct qv_host *host, uint64_t *ret_id)
                 return r;
         if (!ret_id)
                 return refuse(mock, SERVICE_NEXT_ID, -EINVAL, "ret_id is NULL");
-        r = check_granted(mock, SERVICE_NEXT_ID);
-        if (r)
-                return r;
         /* Milliseconds above, a count below, as in a real id. */
         struct qv_mock *shared = mock->first;
         uint64_t from_clock = qv_mock_now_ms(mock) << 22;
@@ -284,6 +271,27 @@ static int32_t service_next_id(const struct qv_host *host, uint64_t *ret_id)
         *ret_id = shared->last_id;
         (void)pthread_mutex_unlock(&shared->shared_lock);
         return 0;
+}
+
+static int32_t service_room_append(
+        const struct qv_host *host, const char *room, const void *data, size_t size, uint64_t *ret_number)
+{
+        struct qv_mock *mock = mock_of(host);
+        int32_t r = enter(mock, SERVICE_ROOM_APPEND);
+        if (r)
+                return r;
+        if (!room || !*room || strlen(room) > 255)
+                return refuse(mock, SERVICE_ROOM_APPEND, -EINVAL, "room is %s",
+                        !room   ? "NULL"
+                        : *room ? "longer than 255 bytes"
+                                : "empty");
+        for (const char *c = room; *c; c++)
+                if ((unsigned char)*c < ' ' || *c == 127)
+                        return refuse(mock, SERVICE_ROOM_APPEND, -EINVAL, "room has a control character");
+        if (!ret_number)
+                return refuse(mock, SERVICE_ROOM_APPEND, -EINVAL, "ret_number is NULL");
+        r = check_bytes(mock, SERVICE_ROOM_APPEND, "data", data, size, QV_ROOM_ENTRY_MAX);
+        return r ? r : qv_mock_room_put(mock, room, data, size, ret_number);
 }
 
 static const void *service_ext(const struct qv_host *host, const char *name)
@@ -307,4 +315,5 @@ void qv_mock_fill_services(struct qv_host *host)
         host->unlock = service_unlock;
         host->next_id = service_next_id;
         host->ext = service_ext;
+        host->room_append = service_room_append;
 }

@@ -90,7 +90,7 @@ def test_a_plugin_of_a_later_header_loads_and_works(tries, villains):
     assert code == 0 and json.loads(out)["submits"][0]["handler"] == "next", out + err
 
 
-@pytest.mark.parametrize("payload,names", [("lock", ("trylock", "unlock")), ("ids", ("next_id",))])
+@pytest.mark.parametrize("payload,names", [("lock", ("trylock", "unlock")), ("ids", ("next_id",)), ("room", ("room_append",))])
 def test_a_service_answers_as_on_a_host(tries, services, host, payload, names):
     host.configure(change=lambda text: text.replace("handlers = {", 'handlers = { served = { plugin = "%s"; };' % services))
     host.start()

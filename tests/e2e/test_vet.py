@@ -224,8 +224,8 @@ def test_settings_come_from_a_file_too(vet, build, tmp_path):
 
 def test_a_service_in_init_answers_as_on_a_host(vet, build):
     ask = 'uint64_t n; if (host->next_id(host, &n) != {0} || host->trylock(host, "l", 1000, &n) != {0}) return -1'
-    assert bad(vet(build(source(init=ask.format("-ENOTSUP"))), "--quick")) == []
-    assert found(vet(build(source(init=ask.format("0"))), "--quick", code=1), "load", "error")
+    assert bad(vet(build(source(init=ask.format("0"))), "--quick")) == []
+    assert found(vet(build(source(init=ask.format("-ENOTSUP"))), "--quick", code=1), "load", "error")
 
 
 # --- init and close, many times ---------------------------------------------------------------------------------------

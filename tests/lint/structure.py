@@ -54,7 +54,7 @@ MAY_INCLUDE = {
     "host/membership": {"base", "config", "store", "coord"},
     "view": {"base", "id", "task", "store", "host/membership"},
     "look": {"base", "task", "store", "coord", "view", "schedule"},
-    "client": {"base", "id", "config", "task", "store", "view", "worker"},
+    "client": {"base", "id", "config", "task", "store", "coord", "view", "worker"},
     "http": {"base", "config", "task", "store", "coord", "view", "look", "worker", "schedule"},
     "cli": {"base", "id", "config", "task", "ring", "coord", "client", "view", "look", "host", "runner", "guard", "schedule"},
     "worker": {"base", "task", "ring", "store", "view"},

@@ -154,19 +154,32 @@ static void stop_is_raised_when_the_deadline_passes(void **state)
         assert_int_equal(task->progress_done, 5);
 }
 
-static int32_t call_what_no_host_has(const struct qv_task *task)
+static int32_t append_to_rooms(const struct qv_task *task)
 {
         const struct qv_host *host = task->host;
         uint64_t number = 0;
-        assert_int_equal(host->next_id(host, &number), -ENOTSUP);
+        assert_int_equal(host->room_append(host, "news", "one", 3, &number), 0);
+        assert_int_equal(number, 1);
+        assert_int_equal(host->room_append(host, "other", NULL, 0, &number), 0);
+        assert_int_equal(number, 1);
+        assert_int_equal(host->room_append(host, "news", "second", 6, &number), 0);
+        assert_int_equal(number, 2);
+        assert_int_equal(host->room_append(host, "", "x", 1, &number), -EINVAL);
+        assert_int_equal(host->room_append(host, "a\tb", "x", 1, &number), -EINVAL);
+        assert_int_equal(host->room_append(host, "news", NULL, 1, &number), -EINVAL);
+        assert_int_equal(host->room_append(host, "news", "x", QV_ROOM_ENTRY_MAX + 1, &number), -EMSGSIZE);
         return QV_DONE;
 }
 
-static void ids_are_refused_as_a_host_refuses_them(void **state)
+static void what_is_appended_to_a_room_can_be_looked_at(void **state)
 {
         (void)state;
-        assert_int_equal(run(call_what_no_host_has)->outcome, QV_DONE);
-        assert_non_null(qv_mock_logged(mock, QV_LOG_WARN, "next_id is not supported by this host"));
+        size_t size = 7;
+        assert_int_equal(run(append_to_rooms)->outcome, QV_DONE);
+        assert_memory_equal(qv_mock_room(mock, "news", 2, &size), "second", 6);
+        assert_int_equal(size, 6);
+        assert_non_null(qv_mock_room(mock, "other", 1, NULL));
+        assert_null(qv_mock_room(mock, "news", 3, &size));
 }
 
 static void grant_all(void)
@@ -356,7 +369,7 @@ int main(void)
                 TEST(stop_can_be_raised_in_the_middle),
                 TEST(stop_before_a_start_holds_for_that_start_alone),
                 TEST(stop_is_raised_when_the_deadline_passes),
-                TEST(ids_are_refused_as_a_host_refuses_them),
+                TEST(what_is_appended_to_a_room_can_be_looked_at),
                 TEST(a_lock_is_renewed_and_expires_by_the_clock),
                 TEST(a_lock_held_elsewhere_is_busy),
                 TEST(a_lock_is_free_when_its_task_has_ended),

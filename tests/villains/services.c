@@ -37,6 +37,37 @@ static int32_t ids(const struct qv_task *task)
         return say(task, "next_id %" PRId32, task->host->next_id(task->host, &id));
 }
 
+static int32_t room(const struct qv_task *task)
+{
+        const struct qv_host *host = task->host;
+        uint64_t first = 0;
+        uint64_t second = 0;
+        if (!QV_HAS(host, room_append))
+                return say(task, "no room_append");
+        int32_t r = host->room_append(host, "news", "a\0b", 3, &first);
+        int32_t again = host->room_append(host, "news", NULL, 0, &second);
+        int32_t wrong = host->room_append(host, "a\nb", "x", 1, &second);
+        return say(task, "room_append %" PRId32 " %" PRId32 " %" PRId32 ", next %d", r, again, wrong,
+                (int)(second == first + 1));
+}
+
+/* A thousand, each larger than the one before: the first and the last. */
+static int32_t many_ids(const struct qv_task *task)
+{
+        const struct qv_host *host = task->host;
+        uint64_t first = 0;
+        uint64_t last = 0;
+        for (unsigned i = 0; i < 1000; i++) {
+                uint64_t id = 0;
+                int32_t r = host->next_id(host, &id);
+                if (r < 0 || id <= last)
+                        return say(task, "next_id %" PRId32 " after %u", r, i);
+                first = first ? first : id;
+                last = id;
+        }
+        return say(task, "%" PRIu64 " %" PRIu64, first, last);
+}
+
 static int32_t follow_up(const struct qv_task *task)
 {
         struct qv_submit submit = QV_SUBMIT_INIT;
@@ -79,6 +110,10 @@ static int32_t handle(void *self, const struct qv_task *task)
                 return wait_for_stop(task);
         if (!strcmp(what, "ids"))
                 return ids(task);
+        if (!strcmp(what, "many ids"))
+                return many_ids(task);
+        if (!strcmp(what, "room"))
+                return room(task);
         if (!strcmp(what, "submit"))
                 return follow_up(task);
         if (!strcmp(what, "progress"))

@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/numbers.h"
+
 /* The lock of that name, a free place for it, or NULL if there is none left. */
 static struct try_lock *ensure(struct try_services *s, const char *name, uint64_t now_ms)
 {
@@ -22,9 +25,48 @@ static struct try_lock *ensure(struct try_services *s, const char *name, uint64_
         return place;
 }
 
+/* Of slot 0, as long as this try takes. */
+static int give_ids(struct try_services *s, uint64_t want, uint64_t ret_numbers[2])
+{
+        struct id_layout layout = id_layout_standard(ID_SNOWFLAKE);
+        struct id_block block = { 0 };
+        uint64_t now_ms = clock_wall_ms();
+        if (!s->has_ids) {
+                id_generator_init(&s->ids, &layout);
+                id_generator_grant(&s->ids, 0, now_ms, UINT64_MAX);
+        }
+        s->has_ids = true;
+        enum id_verdict verdict = id_generator_take(
+                &s->ids, now_ms * NS_PER_MS, (uint32_t)min_u64(max_u64(want, 1), RING_IDS_MAX), &block);
+        ret_numbers[0] = block.first;
+        ret_numbers[1] = RING_IDS(block.count, block.step);
+        return verdict == ID_GIVEN ? 0 : -ETIMEDOUT;
+}
+
+/* The entry itself is dropped: only its number can be seen. */
+static int append(struct try_services *s, const char *name, uint64_t ret_numbers[2])
+{
+        for (const char *c = name; *c; c++)
+                if ((unsigned char)*c < ' ' || *c == 127)
+                        return -EINVAL;
+        for (uint32_t i = 0; *name && i < TRY_ROOMS_MAX; i++) {
+                struct try_room *room = &s->rooms[i];
+                if (*room->name && strcmp(room->name, name) != 0)
+                        continue;
+                (void)snprintf(room->name, sizeof(room->name), "%s", name);
+                ret_numbers[0] = ++room->last;
+                return 0;
+        }
+        return *name ? -E2BIG : -EINVAL;
+}
+
 int try_services_answer(struct try_services *s, enum ring_service service, uint64_t process, uint64_t ticket,
         const char *name, uint64_t number, uint64_t now_ms, uint64_t ret_numbers[2])
 {
+        if (service == SERVICE_NEXT_ID)
+                return give_ids(s, number, ret_numbers);
+        if (service == SERVICE_ROOM_APPEND)
+                return append(s, name, ret_numbers);
         if (service != SERVICE_TRYLOCK && service != SERVICE_UNLOCK)
                 return -ENOTSUP;
         if (strlen(name) > QV_LOCK_NAME_MAX)

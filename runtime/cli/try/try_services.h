@@ -1,12 +1,14 @@
-/* try_services.h: what a plugin that is tried without a host gets from the services of one: the locks are of this try
- * alone. */
+/* try_services.h: what a plugin that is tried without a host gets from the services of one: locks, ids and rooms are of
+ * this try alone. */
 #ifndef QUIVER_CLI_TRY_TRY_SERVICES_H
 #define QUIVER_CLI_TRY_TRY_SERVICES_H
 
+#include "id/generator.h"
 #include "ring/host_side.h"
 
-#define TRY_SERVICES  (1u << SERVICE_TRYLOCK | 1u << SERVICE_UNLOCK)
+#define TRY_SERVICES  (1u << SERVICE_TRYLOCK | 1u << SERVICE_UNLOCK | 1u << SERVICE_NEXT_ID | 1u << SERVICE_ROOM_APPEND)
 #define TRY_LOCKS_MAX 64u
+#define TRY_ROOMS_MAX 64u
 
 struct try_lock {
         char name[QV_LOCK_NAME_MAX + 1];
@@ -15,7 +17,15 @@ struct try_lock {
         uint64_t until_ms;
 };
 
+struct try_room {
+        char name[RING_CALL_NAME_MAX + 1]; /* "": none yet */
+        uint64_t last;
+};
+
 struct try_services {
+        struct try_room rooms[TRY_ROOMS_MAX];
+        struct id_generator ids;
+        bool has_ids;
         struct try_lock locks[TRY_LOCKS_MAX];
         uint64_t last_token;
 };

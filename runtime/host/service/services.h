@@ -1,22 +1,30 @@
-/* services.h: what a host does for its runners' seats when they ask: locks of the app.
+/* services.h: what a host does for its runners' seats when they ask: locks of the app, unique ids, entries of rooms.
  *
  * A call comes from a pool (pool_call.h) and is answered when a tree or a store has answered; the loop goes on
  * meanwhile. */
 #ifndef QUIVER_HOST_SERVICE_SERVICES_H
 #define QUIVER_HOST_SERVICE_SERVICES_H
 
+#include "host/service/room_appends.h"
+#include "host/service/runner_ids.h"
 #include "host/service/task_locks.h"
 
 /* For runner_start.can_call. */
-#define SERVICES_PROVIDED (1u << SERVICE_TRYLOCK | 1u << SERVICE_UNLOCK)
+#define SERVICES_PROVIDED                                                                                              \
+        (1u << SERVICE_TRYLOCK | 1u << SERVICE_UNLOCK | 1u << SERVICE_NEXT_ID | 1u << SERVICE_ROOM_APPEND)
 
 struct services {
         const char *host; /* set by the caller: its name */
         struct task_locks locks;
+        struct runner_ids ids;
+        struct store *store; /* NULL: not open yet, or closed */
 };
 
 /* The tree is open: `session` is that of the host, 0 if there is none yet; `nonce` is the host's. */
-void services_open(struct services *s, struct coord *coord, const char *nonce, uint64_t session);
+void services_open(struct services *s, struct coord *coord, struct store *store, const struct runner_ids_options *ids,
+        const char *nonce, uint64_t session);
+/* Gives the slot of the host's ids back; released() is called when that is done.  Before the tree is closed. */
+void services_release(struct services *s, void (*released)(void *self), void *self);
 /* After the tree was closed.  What was not answered is answered, to nobody. */
 void services_free(struct services *s);
 

@@ -379,6 +379,16 @@ int qv_client_result_history(const struct qv_client_results *results, size_t ind
 int qv_client_commit(
         struct qv_client *client, const struct qv_client_result *items, size_t count, unsigned char *ret_refused);
 
+/* --- ids ---------------------------------------------------------------------------------------------------------- */
+
+/* A number that is unique in the app, whatever crashes and whatever clocks do, and larger than all that this handle
+ * gave before; below 2^63.  The first call opens a session with the coordination and takes a slot; later ones need
+ * neither, and only read the clock.  The layout is the app's (`quiver id decode` takes an id apart).  More than the
+ * layout allows in one unit of time are waited for.  -ENOTSUP: the handle was opened without a configuration; -EBUSY:
+ * no slot is free; -EDOM: the clock was set back by more than a second, and is behind the last id; -EOVERFLOW: the
+ * clock is outside the layout's times. */
+int qv_client_next_id(struct qv_client *client, uint64_t *ret_id);
+
 /* --- rooms -------------------------------------------------------------------------------------------------------- */
 
 /* A room is a named log of messages in the store.  Its entries are numbered from 1, without gaps, in the order in which

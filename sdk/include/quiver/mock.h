@@ -168,8 +168,11 @@ __attribute__((noreturn)) void qv_mock_crash(struct qv_mock *mock);
  * "config" and "ext" return NULL.  With `result` 0 it works again.  log cannot fail. */
 void qv_mock_fail(struct qv_mock *mock, const char *service, int32_t result);
 
-/* Makes next_id work, in memory.  Without it that returns -ENOTSUP and logs a warning, as on every host so far: a
- * handler that needs it has to be ready for that.  trylock and unlock work without it. */
+/* An entry that was appended to a room, by its number; NULL: there is none.  Borrowed until qv_mock_free().  ret_size
+ * may be NULL. */
+const void *qv_mock_room(struct qv_mock *mock, const char *room, uint64_t number, size_t *ret_size);
+
+/* Does nothing any more: trylock, unlock and next_id work without it.  For one that does not, qv_mock_fail(). */
 void qv_mock_grant(struct qv_mock *mock, const char *service);
 
 /* The number of calls of the service so far, failed ones included. */

@@ -219,7 +219,10 @@ struct qv_host {
          * that token; -ETIMEDOUT: it is being released. */
         int32_t (*unlock)(const struct qv_host *host, const char *name, uint64_t token) QV_NOEXCEPT;
 
-        /* Gives a number that is unique in the app and grows within this process.  0, -ENOTSUP, -ETIMEDOUT. */
+        /* Gives a number below 2^63 that is unique in the app and grows within this process.  The time in it is at most
+         * 100 ms older than the call: the host gives many at once, so that most calls need no host.  0; -EBUSY: no slot
+         * is free, or another has the one that is set; -EDOM: the clock was set back by more than a second;
+         * -EOVERFLOW: the clock is outside the times that ids have; -ENOTSUP; -ETIMEDOUT. */
         int32_t (*next_id)(const struct qv_host *host, uint64_t *ret_id) QV_NOEXCEPT;
 
         /* An extension by name, or NULL.  Version 1.0 defines none. */
