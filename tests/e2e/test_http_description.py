@@ -22,6 +22,9 @@ def server(quiver, root, tmp_path_factory, request):
     host = Host(quiver, root / "build" / "test-plugins", tmp_path_factory.mktemp("described"))
     request.addfinalizer(host.close)  # also if this fails
     made = Server(host)
+    text = host.config.read_text()
+    host.config.write_text(text.replace("handlers = {", 'handlers = { pull = { plugin = "remote"; };', 1))
+    host.cli("reload", "--wait")
     host.submit([{"handler": "mail", "key": f"d{i}", "payload": f"{i} reject"} for i in range(4)])
     wait_until(lambda: made.get("/v1/dead")["total"] == 4, "they are dead")
     host.cli("key", "hold", "held")
@@ -80,6 +83,27 @@ def check(document, verb, path, answer):
         jsonschema.Draft202012Validator({**schema, "components": document["components"]}).validate(json.loads(text))
 
 
+def work_requests(server):
+    """A worker that takes a task, keeps it and ends it; what it is told is in the answers before."""
+    work, last = "/v1/work/{handler}", {}
+
+    def said(*more):
+        return json.dumps({"fence": last["fence"], **dict(more)}).encode()
+
+    server.post("/v1/tasks/pull?key=k", b"hello")
+    yield "POST", work, "/v1/work/pull?worker=w&wait=30s", b"", 200, last
+    yield "POST", work, "/v1/work/pull?worker=w", b"", 204
+    one = f"/v1/work/pull/{last['id']}"
+    yield "POST", work + "/{id}/heartbeat", one + "/heartbeat", said(("progress", [1, 2]), ("checkpoint", "c")), 200
+    yield "POST", work + "/{id}/heartbeat", one + "/heartbeat", said(("progress", "much")), 400
+    yield "POST", work + "/{id}/outcome", one + "/outcome", said(("outcome", "retry"), ("error", "e"), ("retry_after", "1ms")), 200
+    yield "POST", work, "/v1/work/pull?worker=w&wait=30s", b"", 200, last
+    assert last["attempt"] == 2 and last["checkpoint"] == "c", last
+    follow = {"handler": "mail", "key": "f", "payload": "31"}
+    yield "POST", work + "/{id}/outcome", one + "/outcome", said(("outcome", "done"), ("result", "r"), ("follow_ups", [follow])), 200
+    yield "POST", work + "/{id}/outcome", one + "/outcome", said(("outcome", "done")), 409
+
+
 def schedule_requests():
     one, daily = "/v1/schedules/{name}", b'{"cron": "0 3 * * *", "zone": "Europe/Berlin", "handler": "mail", "payload": "20"}'
     yield "PUT", one, "/v1/schedules/daily", daily, 200
@@ -102,7 +126,7 @@ def schedule_requests():
     yield "DELETE", one, "/v1/schedules/daily", None, 404
 
 
-# (verb, path as described, the request, body, the status that must come)
+# (verb, path as described, the request, body, the status that must come[, what gets the answer's JSON])
 def requests(server):
     time = server.get("/v1/dead")["time_ms"] + 1
     dead = [t["id"] for t in server.get("/v1/dead?handler=mail")["tasks"]]
@@ -123,6 +147,7 @@ def requests(server):
     yield "GET", key, "/v1/keys/held", None, 200
     yield "GET", key, "/v1/keys/%0a", None, 400
     yield from schedule_requests()
+    yield from work_requests(server)
     yield "GET", "/v1/limits", "/v1/limits", None, 200
     yield "GET", "/v1/limits/{name}", "/v1/limits/nobody", None, 404
     yield "PUT", "/v1/limits/{name}", "/v1/limits/nobody", b'{"rate": 1}', 404
@@ -169,10 +194,13 @@ def requests(server):
 
 def test_answers_are_as_described(server, document):
     asked = set()
-    for verb, path, request, body, status in requests(server):
+    for verb, path, request, body, status, *keep in requests(server):
         answer = server.ask(verb, request, body, token=server.token)
         assert answer[0] in (status if isinstance(status, tuple) else (status,)), (verb, request, answer)
         check(document, verb, path, answer)
+        for kept in keep:
+            kept.clear()
+            kept.update(json.loads(answer[2]))
         asked.add((verb, path))
     assert asked == set(operations(document)) - {("GET", "/v1/events")}, "each operation is asked for"
 
