@@ -1,6 +1,7 @@
 """The description of the API (etc/openapi.json) says what the server does: routes, parameters, roles, answers, errors."""
 import json
 import re
+import subprocess
 
 import pytest
 
@@ -47,6 +48,33 @@ def test_routes_parameters_and_roles_are_those_of_the_server(root, document):
         described[name] = o["x-role"], [p["name"] for p in o.get("parameters", ()) if p["in"] == "query"]
         assert re.findall(r"{(\w+)}", name[1]) == [p["name"] for p in o.get("parameters", ()) if p["in"] == "path"]
     assert described == routes
+
+
+def verbs_of(quiver, command):
+    """Words of the usage that are typed as they stand, but for options and what follows them."""
+    usage = subprocess.run([quiver, command, "--help"], capture_output=True, text=True, check=True).stdout.split("\n\n")[0]
+    usage = re.sub(rf"usage: quiver {command}|quiver {command}|FENCE done.*|--? ?[A-Za-z-]*( (?!FENCE done)[A-Z…]+)?", " ", usage)
+    return set(re.findall(r"(?<![\w.])[a-z]+(?![\w=])", usage)) - {"c", "n"}
+
+
+def test_every_command_has_a_request_or_a_reason(quiver, root, document):
+    table = re.search(r"### What each command is over HTTP\n(.*?)\n## ", (root / "etc" / "HTTP.md").read_text(), re.DOTALL)[1]
+    requests, verbs = {}, {}
+    for commands, words, said in re.findall(r"^\| (`.*?) \| (.*?) ?\| (.*) \|$", table, re.MULTILINE):
+        for command in re.findall(r"`(\w+)`", commands):
+            requests.setdefault(command, []).append(said)
+            verbs.setdefault(command, set()).update(re.findall(r"\w+", words))
+    helped = subprocess.run([quiver, "--help"], capture_output=True, text=True, check=True).stdout
+    known = re.findall(r"^  (\w+) +\S", helped.split("commands:")[1].split("\n\n")[0], re.MULTILINE)
+    assert sorted(requests) == sorted(known), "a command is missing in the table, or one is there that is none"
+    for command, said in requests.items():
+        for text in said:
+            named = re.findall(r"`(GET|PUT|POST|DELETE) (/[^`?]*)[^`]*`", text)
+            assert set(named) <= set(operations(document)), (command, text)
+            assert named or "—" in text, f"{command}: neither a request nor a reason"
+        if any("files of the machine" in text for text in said):
+            continue
+        assert verbs_of(quiver, command) == verbs[command], command
 
 
 def test_the_server_serves_it(server, document):
@@ -166,6 +194,20 @@ def requests(server):
     yield "POST", task + "/requeue", f"/v1/tasks/{dead[1]}/requeue", b"11", 200
     yield "POST", task + "/requeue", f"/v1/tasks/{held}/requeue", b"", 404
     yield "POST", task + "/requeue", f"/v1/tasks/{held}/requeue", b"12", 409
+    late = json.loads(server.post("/v1/tasks/mail?key=late&delay=1h", b"40")[2])["id"]
+    later = json.loads(server.post("/v1/tasks/mail?key=later&delay=2h", b"41")[2])["id"]
+    yield "POST", task + "/reschedule", f"/v1/tasks/{late}/reschedule?delay=3h", b"", 200
+    yield "POST", task + "/reschedule", f"/v1/tasks/{late}/reschedule?at=2090-01-01T00:00:00Z", b"", 200
+    yield "POST", task + "/reschedule", f"/v1/tasks/{late}/reschedule", b"", 400
+    yield "POST", task + "/reschedule", f"/v1/tasks/{late}/reschedule?delay=soon", b"", 400
+    yield "POST", task + "/reschedule", f"/v1/tasks/{held}/reschedule?delay=1s", b"", 409
+    yield "GET", "/v1/tasks", "/v1/tasks?state=delayed&order=due", None, 200
+    yield "GET", "/v1/tasks", "/v1/tasks?order=due", None, 400
+    assert [t["id"] for t in server.get("/v1/tasks?state=delayed&order=due")["tasks"]] == [later, late]
+    assert [t["id"] for t in server.get("/v1/tasks?state=delayed&order=due&limit=1")["tasks"]] == [later]
+    yield "POST", "/v1/app", "/v1/app?max_members=7", b"", 200
+    yield "POST", "/v1/app", "/v1/app?max_members=many", b"", 400
+    assert server.get("/v1/app")["max_members"] == 7
     yield "POST", task + "/drop", f"/v1/tasks/{dead[2]}/drop", b"", 200
     work, start = "/v1/work/{handler}", b'{"fence": "1.1.1"}'
     yield "POST", work, "/v1/work/mail?worker=w", b"", 404

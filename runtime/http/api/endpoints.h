@@ -35,6 +35,8 @@ void http_get_dead(struct http_exchange *x);
 void http_get_keys(struct http_exchange *x);
 void http_get_schedules(struct http_exchange *x);
 void http_get_app(struct http_exchange *x);
+/* app.c: changes what all hosts agree on. */
+void http_post_app(struct http_exchange *x);
 
 /* schedules.c: one of them. */
 void http_get_schedule(struct http_exchange *x);
@@ -61,6 +63,7 @@ void http_get_events(struct http_exchange *x);
 bool http_check_task_id(struct http_exchange *x, struct span id, uint32_t *ret_shard); /* false: it is answered */
 void http_get_payload(struct http_exchange *x);
 void http_cancel_task(struct http_exchange *x);
+void http_reschedule_task(struct http_exchange *x);
 void http_requeue_task(struct http_exchange *x);
 void http_drop_task(struct http_exchange *x);
 

@@ -90,6 +90,7 @@ struct tasks_call {
         struct tasks_look tasks;
         json_t *list;
         size_t bytes;
+        uint64_t due_max; /* not 0: so many of those that are due first, in that order */
 };
 
 static void free_tasks(struct http_look *http_look)
@@ -100,9 +101,28 @@ static void free_tasks(struct http_look *http_look)
         free(call);
 }
 
+/* Of all that are looked at those that are due first. */
+static bool show_due(struct tasks_call *call, const struct store_listed *task, const json_t *where)
+{
+        size_t at = json_array_size(call->list);
+        while (at && view_json_get_number(json_array_get(call->list, at - 1), "due_in_ms") > task->due_in_ms)
+                at--;
+        if (at == call->due_max)
+                return true;
+        json_t *o = listed_as_json(task);
+        if (where)
+                (void)json_object_update(o, (json_t *)(uintptr_t)where);
+        (void)json_array_insert_new(call->list, at, o);
+        if (json_array_size(call->list) > call->due_max)
+                (void)json_array_remove(call->list, call->due_max);
+        return true;
+}
+
 static bool show_task(void *self, const struct store_listed *task, const json_t *where)
 {
         struct tasks_call *call = self;
+        if (call->due_max)
+                return show_due(call, task, where);
         if (call->bytes >= LIST_BYTES)
                 return false;
         call->bytes += task->envelope.payload.size + task->note.events.size;
@@ -138,6 +158,16 @@ static void start_tasks(struct http_exchange *x, enum tasks_state state, bool is
                 !list_read_page(x, &call->tasks.shown_max, &call->tasks.place)) {
                 free_tasks(&call->http_look);
                 return;
+        }
+        const char *order = http_parameter(x, "order");
+        if (order && (strcmp(order, "due") != 0 || call->tasks.filter.state != SHOW_DELAYED)) {
+                free_tasks(&call->http_look);
+                http_answer_problem(x, 400, "order: %s; it is due, with state=delayed", order);
+                return;
+        }
+        if (order) {
+                call->due_max = call->tasks.shown_max;
+                call->tasks.shown_max = LIST_LOOKED;
         }
         call->tasks.is_plain = is_plain;
         call->tasks.now_ms = clock_wall_ms();

@@ -4,8 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/numbers.h"
+#include "base/timestamp.h"
+#include "base/units.h"
 #include "http/api/audit.h"
 #include "http/api/endpoints.h"
 #include "http/api/intake.h"
@@ -21,14 +24,17 @@ struct task_act {
                 struct store_request request;
                 struct store_find find;
                 struct store_cancel cancel;
+                struct store_reschedule reschedule;
                 struct store_dead dead;
                 struct store_submit submit;
         };
         struct span id; /* a parameter of the exchange */
         uint32_t shard;
         bool is_cancel;
-        bool is_edit;         /* a dead one goes to the queue with another payload */
-        struct kept_task old; /* EDIT */
+        bool is_reschedule;
+        uint64_t delay_ms, at_ms; /* is_reschedule: one of them */
+        bool is_edit;             /* a dead one goes to the queue with another payload */
+        struct kept_task old;     /* EDIT */
         struct store_submission item;
         char name[TASK_ID_MAX + 16];
         unsigned tries;
@@ -129,6 +135,7 @@ static void answer_payload(struct task_act *call)
 }
 
 static void submit_edited(struct task_act *call);
+static void reschedule(struct task_act *call);
 
 static void on_found(struct store_request *request)
 {
@@ -139,6 +146,8 @@ static void on_found(struct store_request *request)
         } else if (call->find.task && call->is_cancel) {
                 struct store_listed task = *call->find.task;
                 cancel(call, &task);
+        } else if (call->find.task && call->is_reschedule) {
+                reschedule(call);
         } else if (call->find.task && call->is_edit) {
                 submit_edited(call);
         } else if (call->find.task) {
@@ -188,6 +197,69 @@ void http_cancel_task(struct http_exchange *x)
         if (!call)
                 return;
         call->is_cancel = true;
+        find(call);
+}
+
+/* --- another time for a delayed one --------------------------------------------------------------------------------
+ */
+
+static void on_rescheduled(struct store_request *request)
+{
+        struct task_act *call = container_of(request, struct task_act, request);
+        struct http_exchange *x = call->x;
+        /* It was rescheduled by somebody else meanwhile, or is not delayed any more: that is to be seen. */
+        if (request->status == -ENOENT && call->tries++ < CANCEL_TRIES) {
+                find(call);
+                return;
+        }
+        if (request->status < 0) {
+                fail(call);
+                return;
+        }
+        uint64_t due_ms = call->at_ms ? call->at_ms : clock_wall_ms() + call->delay_ms;
+        http_audit(x, "reschedule", http_parameter(x, "id"));
+        end(call, 200, json_pack("{s:s, s:I}", "id", http_parameter(x, "id"), "due_ms", (json_int_t)due_ms));
+}
+
+static void reschedule(struct task_act *call)
+{
+        struct http_exchange *x = call->x;
+        const struct store_listed *task = call->find.task;
+        if (task->state != STATE_DELAYED) {
+                act_free(call);
+                http_answer_problem(x, 409, "this task is not delayed: it cannot be given another time");
+                return;
+        }
+        call->reschedule = (struct store_reschedule){ .request.done = on_rescheduled,
+                .id = call->id,
+                .number = task->number,
+                .delay_ms = call->delay_ms,
+                .at_ms = call->at_ms };
+        store_reschedule(x->services->store, &call->reschedule);
+}
+
+void http_reschedule_task(struct http_exchange *x)
+{
+        struct error error = { "" };
+        const char *delay = http_parameter(x, "delay"), *at = http_parameter(x, "at");
+        uint64_t delay_ms = 0, at_ms = 0;
+        int r = 0;
+        if (!delay == !at)
+                r = error_set(&error, -EINVAL, "say when: either delay=10m or at=2026-11-20T09:00:00Z");
+        else if (delay && units_duration_ms(delay, &delay_ms, &error) < 0)
+                r = error_prefix(&error, -EINVAL, "delay");
+        else if (at && timestamp_parse(at, false, 0, &at_ms, &error) < 0)
+                r = error_prefix(&error, -EINVAL, "at");
+        if (r < 0) {
+                http_answer_problem(x, 400, "%s", error.text);
+                return;
+        }
+        struct task_act *call = task_act_start(x);
+        if (!call)
+                return;
+        call->is_reschedule = true;
+        call->delay_ms = delay_ms;
+        call->at_ms = at_ms;
         find(call);
 }
 
