@@ -38,6 +38,15 @@ const struct metric_family metric_families[METRICS] = {
         [METRIC_LEASE_MARGIN] = { "quiver_lease_margin_seconds", GAUGE, "",
                 "The shortest time that is left until this host's own deadline of a lease; it starts nothing in that "
                 "shard after it. Negative: it has passed. Absent without a lease." },
+        [METRIC_SCHEDULE_NEXT] = { "quiver_schedule_next_timestamp_seconds", GAUGE, "schedule",
+                "When it fires next, in seconds since 1970; absent while it is paused, or if it fires no more." },
+        [METRIC_SCHEDULE_LATE] = { "quiver_schedule_late_seconds", GAUGE, "schedule",
+                "For how long its next time has been due without having fired; 0: it is to come." },
+        [METRIC_SCHEDULE_FIRED] = { "quiver_schedule_fired", GAUGE, "schedule",
+                "Tasks that it has submitted, as the store counts them." },
+        [METRIC_SCHEDULE_SKIPPED] = { "quiver_schedule_skipped", GAUGE, "schedule",
+                "Times that passed without a task, since the last one's was not over or no host was there, as "
+                "the store counts them." },
 
         [METRIC_HANDLER_TASKS_WAITING] = { "quiver_handler_tasks_waiting", GAUGE, "handler lane",
                 "Claimed tasks that have not started, by handler. Tasks in the store are not divided by handler: see "

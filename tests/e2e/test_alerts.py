@@ -36,6 +36,8 @@ ALERTS = {
     "QuiverLeaseNearlyLost": ({"quiver_lease_margin_seconds": "-1x60"}, {"quiver_lease_margin_seconds": "6x60"}),
     "QuiverFenced": ({"quiver_fenced_calls_total": "0+1x60"}, {"quiver_fenced_calls_total": "7x60"}),
     "QuiverTakeovers": ({"quiver_takeovers_total": "0+1x60"}, {"quiver_takeovers_total": "64x60"}),
+    "QuiverScheduleLate": ({'quiver_schedule_late_seconds{schedule="nightly"}': "90x60"},
+                           {'quiver_schedule_late_seconds{schedule="nightly"}': "5x60"}),
     "QuiverStoreSlow": ({'quiver_store_call_seconds_bucket{call="advance",le="1.0"}': "0x60",
                          'quiver_store_call_seconds_bucket{call="advance",le="2.5"}': "0+60x60",
                          'quiver_store_call_seconds_bucket{call="advance",le="+Inf"}': "0+60x60"},

@@ -1,5 +1,6 @@
 """Intervening over HTTP: many tasks at once, an edited payload, a reload; each action is one line of the log."""
 import json
+import re
 
 import pytest
 
@@ -215,3 +216,20 @@ def test_a_backfill_in_steps_submits_each_time_once(server):
     wait_until(lambda: len(server.host.starts("back")) >= 8, "the last of the key has run")
     assert len(server.host.starts("back")) == 8, "what HTTP had submitted was submitted again by the command"
     assert "action=schedule-run on=back" in server.host.log()
+
+
+def test_metrics_tell_when_a_schedule_fires_and_what_it_has_fired(server):
+    put(server, "tick", every_ms=1000, handler="mail", payload="1")
+    put(server, "yearly", cron="0 0 1 1 *", handler="mail")
+
+    def sample(name, schedule):
+        text = server.ask("GET", "/metrics", token=server.token)[2].decode()
+        found = re.findall(rf'^quiver_schedule_{name}{{schedule="{schedule}"}} (.*)$', text, re.MULTILINE)
+        assert len(found) <= 1
+        return float(found[0]) if found else None
+
+    wait_until(lambda: (sample("fired", "tick") or 0) >= 1, "it fires")
+    assert sample("skipped", "tick") is not None and sample("late_seconds", "yearly") == 0
+    assert sample("next_timestamp_seconds", "yearly") * 1000 == server.get("/v1/schedules/yearly")["next_ms"]
+    assert act(server, "/v1/schedules/tick/pause")[0] == 200
+    wait_until(lambda: sample("next_timestamp_seconds", "tick") is None, "a paused one has no next time")

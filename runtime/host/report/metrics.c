@@ -37,6 +37,51 @@ static void put_backlog(const struct backlog_sum *sum, const struct survey *surv
         metrics_put_one(to, METRIC_APP_TASKS_DONE, (double)c->done);
 }
 
+static double next_of(const struct shard_schedule *one, uint64_t wall_ms)
+{
+        (void)wall_ms;
+        return (double)one->next_ms / 1000;
+}
+
+static double late_of(const struct shard_schedule *one, uint64_t wall_ms)
+{
+        return (double)(wall_ms - min_u64(wall_ms, one->next_ms)) / 1000;
+}
+
+static double fired_of(const struct shard_schedule *one, uint64_t wall_ms)
+{
+        (void)wall_ms;
+        return (double)one->fired;
+}
+
+static double skipped_of(const struct shard_schedule *one, uint64_t wall_ms)
+{
+        (void)wall_ms;
+        return (double)one->skipped;
+}
+
+/* Those that the owner of a shard may fire. */
+static void put_schedules(const struct shards *all, struct metrics *to)
+{
+        static const struct {
+                enum metric metric;
+                double (*of)(const struct shard_schedule *one, uint64_t wall_ms);
+        } families[] = { { METRIC_SCHEDULE_NEXT, next_of }, { METRIC_SCHEDULE_LATE, late_of },
+                { METRIC_SCHEDULE_FIRED, fired_of }, { METRIC_SCHEDULE_SKIPPED, skipped_of } };
+        uint64_t wall_ms = clock_wall_ms();
+        for (size_t family = 0; family < sizeof(families) / sizeof(families[0]); family++) {
+                metrics_begin(to, families[family].metric);
+                for (uint32_t i = 0; i < all->count; i++) {
+                        const struct shard *s = &all->list[i].shard;
+                        const struct shard_schedules *schedules = shard_is_held(s) ? s->schedules : NULL;
+                        for (uint32_t j = 0; schedules && j < schedules->count; j++)
+                                if (schedules->list[j].next_ms != STORE_NEVER)
+                                        metrics_put(to, families[family].of(&schedules->list[j], wall_ms),
+                                                schedules->list[j].name);
+                }
+        }
+}
+
 static void put_shards(
         const struct host_metrics *from, const struct survey *survey, uint64_t now_ms, struct metrics *to)
 {
@@ -61,6 +106,7 @@ static void put_shards(
         metrics_put_one(to, METRIC_SHARDS_ACQUIRED, (double)all->counts.acquired);
         metrics_put_one(to, METRIC_TAKEOVERS, (double)all->counts.takeovers);
         metrics_put_one(to, METRIC_SHARDS_RELEASED, (double)all->counts.released);
+        put_schedules(all, to);
 }
 
 /* Without a default, so that the compiler names a call that is missing here. */

@@ -44,6 +44,7 @@ void shard_schedules_add(struct shard_schedules *s, const struct store_schedule 
                 .next_ms = stored->next_ms,
                 .last_seq = stored->last_seq,
                 .fired = stored->fired,
+                .skipped = stored->skipped,
                 .definition = definition };
         memcpy(added->name, stored->name.data, min_u64(stored->name.size, STORE_SCHEDULE_NAME_MAX));
         s->next_ms = min_u64(s->next_ms, added->next_ms);
@@ -158,6 +159,7 @@ void shard_schedules_fired(struct shard_schedules *s)
                 one->next_ms = fire->stored.next_ms;
                 one->last_seq = fire->stored.last_seq;
                 one->fired = fire->stored.fired;
+                one->skipped = fire->stored.skipped;
         }
         s->fires_count = 0;
         set_next(s);

@@ -12,7 +12,7 @@
 
 struct shard_schedule {
         char name[STORE_SCHEDULE_NAME_MAX + 1];
-        uint64_t version, next_ms, last_seq, fired;
+        uint64_t version, next_ms, last_seq, fired, skipped;
         struct schedule *definition;
 };
 
