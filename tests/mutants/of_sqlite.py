@@ -101,6 +101,8 @@ MUTANTS = [
      "        if (fence == FENCE_FENCED)\n                return;\n        fires->verdict", "        fires->verdict", [CONTRACT("store_sqlite")]),
     ("schedules: a repeat fires again", "runtime/store/sqlite/records/schedules.c", "fire_one(s, shard, fires, i, fence == FENCE_REPEAT);",
      "fire_one(s, shard, fires, i, false);", [CONTRACT("store_sqlite")]),
+    ("schedules: those that were deleted are never listed", "runtime/store/sqlite/records/schedules.c", " || list->has_deleted)", ")",
+     [CONTRACT("store_sqlite")]),
     ("schedules: any number", "runtime/store/sqlite/records/schedules.c", "if (count < STORE_SCHEDULES_MAX)", "if (true)", [CONTRACT("store_sqlite")]),
     ("schedules: the owner is not told", "runtime/store/sqlite/records/schedules.c", "        if (shard->is_held)\n", "        if (false)\n",
      [CONTRACT("store_sqlite")]),
