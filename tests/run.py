@@ -337,7 +337,7 @@ def chaos(is_long):
     """The checker's own tests, and a while of everything that can break; `make chaos` is the same, longer."""
     folder = ROOT / "tests" / "chaos"
     yield pytest("chaos", folder / "test_checker.py", 60)
-    every = [(on, over) for on in ("sqlite", "redis+zookeeper", "redis", "sentinel", "cluster") for over in ("client", "http")]
+    every = [(on, over) for on in ("sqlite", "redis+zookeeper", "redis+etcd", "redis", "sentinel", "cluster") for over in ("client", "http")]
     for on, over in every if is_long else (("sqlite", "http"), ("redis", "client")):
         seconds = 120 if is_long else 15
         yield Program("chaos", f"{on}, {over}", ["/usr/bin/python3", folder / "chaos.py", "--on", on, "--over", over, "--for",

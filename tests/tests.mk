@@ -4,7 +4,7 @@
 #@ make test       unit, sanitizer, fuzz and end-to-end tests; last line: N passed, N failed
 #@                 one suite: make unit | asan | tsan | contract | sim | fuzz | e2e; some of it: make test ONLY=ring
 #@ make test-all   the same and the long runs
-#@ make chaos      break a fleet on purpose and check its history: ON=sqlite|redis|redis+zookeeper|sentinel|cluster
+#@ make chaos      break a fleet on purpose and check its history: ON=sqlite|redis|redis+zookeeper|redis+etcd|sentinel|cluster
 #@                 OVER=http FOR=60s SEED=N SAN=asan; make chaos-proof: that it notices when a check is missing
 #@ make mutants    remove each check in turn, and see which test notices
 #@ make model      check the model of the lease, and that it fails without each of its checks (two minutes)

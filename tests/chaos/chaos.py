@@ -1,6 +1,6 @@
 """Breaks a fleet on purpose, and checks its history.  README.md says how to read what it prints.
 
-    chaos.py [--on sqlite|redis|redis+zookeeper|sentinel|cluster] [--over client|http] [--for 60s] [--seed N]
+    chaos.py [--on sqlite|redis|redis+zookeeper|redis+etcd|sentinel|cluster] [--over client|http] [--for 60s] [--seed N]
              [--only "kill host,late"]
 """
 import argparse

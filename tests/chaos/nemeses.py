@@ -469,7 +469,9 @@ NETWORK = {cut: (2, MOMENT), hold: (2, EITHER), refuse: (2, EITHER), slow: (2, E
 KEEPERS = {kill_keeper: (3, LONG), pause_keeper: (2, EITHER), lose_quorum: (2, LONG), isolate_server: (3, LONG)}
 ONE = {**SERVER, **NETWORK, step_server_clock: (2, MOMENT)}
 SEVERAL = {**SERVER, **NETWORK, skew_server_clock: (2, EITHER), fail_over: (4, MOMENT), isolate_server: (2, (0.3, 2.5))}
-ON = {"sqlite": FILE, "redis": ONE, "redis+zookeeper": {**ONE, **KEEPERS}, "sentinel": SEVERAL,
+# etcd is written in Go, and does not see the world through a library: its clock and its links stay as they are.
+ETCD = {kind: how for kind, how in KEEPERS.items() if kind is not isolate_server}
+ON = {"sqlite": FILE, "redis": ONE, "redis+zookeeper": {**ONE, **KEEPERS}, "redis+etcd": {**ONE, **ETCD}, "sentinel": SEVERAL,
       "cluster": {**SEVERAL, move_slots: (4, MOMENT)}}
 
 

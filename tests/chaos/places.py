@@ -8,6 +8,7 @@ import redis
 import redis.crc
 
 from book import now_ns
+from etcds import EtcdCluster
 from hosts import wait_until
 from history import Failover
 from servers import RedisCluster, RedisServer, SentinelGroup
@@ -25,7 +26,7 @@ class Backing:
     name = None
     servers = ()  # of the store
     data = ()  # … of these, those that hold tasks
-    ensemble = None  # ZooKeeper's
+    ensemble = None  # ZooKeeper's, or etcd's
     has_replicas = False  # of every server with tasks; a producer can wait for them
 
     def __init__(self, folder, shards, world):
@@ -150,11 +151,12 @@ def state_of(server):
 class OnRedis(Backing):
     """What one server, a Sentinel group and a Cluster have in common."""
 
-    with_zookeeper = False
+    session = SESSION
+    keepers = None  # who else the hosts need: Ensemble, EtcdCluster
 
     def start(self):
-        if self.with_zookeeper:
-            self.ensemble = Ensemble(self.folder / "zookeeper")
+        if self.keepers:
+            self.ensemble = self.keepers(self.folder / "keepers")
             self.introduce({server: server.peer_ports for server in self.ensemble.servers})
             self.ensemble.start()
 
@@ -171,7 +173,7 @@ class OnRedis(Backing):
 
     def settings(self):
         tree = self.ensemble.url if self.ensemble else "redis"
-        return (f'url = "{self.url}"; results = {{ max = 1000000; }};', f'url = "{tree}"; session = "{SESSION}";')
+        return (f'url = "{self.url}"; results = {{ max = 1000000; }};', f'url = "{tree}"; session = "{self.session}";')
 
     def servers_of(self, keys):
         """Who answers for each of the keys now."""
@@ -279,7 +281,13 @@ class Single(OnRedis):
 
 class SingleWithZooKeeper(Single):
     name = "redis+zookeeper"
-    with_zookeeper = True
+    keepers = Ensemble
+
+
+class SingleWithEtcd(Single):
+    name = "redis+etcd"
+    keepers = EtcdCluster
+    session = "2s"
 
 
 class Sentinel(OnRedis):
@@ -358,4 +366,4 @@ class Cluster(OnRedis):
         self.end_moves()
 
 
-BACKINGS = {backing.name: backing for backing in (Sqlite, Single, SingleWithZooKeeper, Sentinel, Cluster)}
+BACKINGS = {backing.name: backing for backing in (Sqlite, Single, SingleWithZooKeeper, SingleWithEtcd, Sentinel, Cluster)}

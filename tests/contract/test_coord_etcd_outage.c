@@ -364,6 +364,19 @@ static void a_session_whose_key_was_deleted_changes_nothing(void **state)
         WAIT_FOR(w, last_state(a) == COORD_ALIVE && session_of(a) != session);
 }
 
+static void whoever_does_not_know_its_nonce_ends_no_session(void **state)
+{
+        struct world *w = *state;
+        struct client *c = join_for(w, NULL, LONG_MS);
+        char token[COORD_TOKEN_MAX];
+        assert_int_equal(create(c, "mine", "", COORD_EPHEMERAL, NULL, NULL), 0);
+        coord_token(c->coord, token);
+        char *last = &token[strlen(token) - 1];
+        *last = *last == '0' ? '1' : '0';
+        assert_int_equal(end_session(w, token), -EACCES);
+        assert_int_equal(get(c, "mine", false, NULL, NULL), 0);
+}
+
 static void a_wiped_server_gets_a_new_session_and_new_nodes(void **state)
 {
         struct world *w = *state;
@@ -508,6 +521,7 @@ int main(void)
                 IN_WORLD(nobody_there_is_no_reason_not_to_open),
                 IN_WORLD(a_loop_that_hangs_loses_its_session),
                 IN_WORLD(a_session_whose_key_was_deleted_changes_nothing),
+                IN_WORLD(whoever_does_not_know_its_nonce_ends_no_session),
                 IN_WORLD(no_descriptor_of_the_client_reaches_a_child),
                 IN_WORLD(a_sequence_that_is_no_number_goes_on_above_those_who_wait),
                 IN_WORLD(a_sequence_without_a_number_left_is_refused),

@@ -1,8 +1,9 @@
-"""Where the tasks and the agreements of a fleet are, when it is not a file and a folder: Redis, and ZooKeeper or Redis.
+"""Where the tasks and the agreements of a fleet are, when it is not a file and a folder: Redis, and ZooKeeper, etcd or Redis.
 
 What the store holds is read with an independent client, by the schema in runtime/store/redis/README.md."""
 import contextlib
 
+from etcds import Etcd
 from fleet import Backing
 from servers import RedisServer
 from zookeepers import ZooKeeper
@@ -66,6 +67,18 @@ class OnZooKeeper(RedisStore):
         self.coordination = f'url = "{self.url}"; session = "{SESSION}";'
 
 
+class OnEtcd(RedisStore):
+    name = "redis+etcd"
+
+    def __init__(self, folder, redis, authority):
+        super().__init__(folder, redis)
+        self.authority = authority
+        self.root = folder.name
+        self.url = f"etcd://127.0.0.1:{authority.port}/{self.root}"
+        self.elsewhere = f"etcd://127.0.0.1:{authority.port}/elsewhere"
+        self.coordination = f'url = "{self.url}"; session = "2s";'
+
+
 class OnOtherRedis(RedisStore):
     """The agreements have a Redis of their own, so that it can fail alone."""
 
@@ -100,5 +113,6 @@ def servers(kind, folder):
         if kind is OnRedis:
             yield redis, None
         else:
-            with (ZooKeeper if kind is OnZooKeeper else durable_redis)(folder / "authority") as authority:
+            authorities = {"redis+zookeeper": ZooKeeper, "redis+etcd": Etcd}
+            with authorities.get(kind.name, durable_redis)(folder / "authority") as authority:
                 yield redis, authority

@@ -7,7 +7,8 @@ import zlib
 import kazoo.exceptions
 import pytest
 
-from backings import OnRedis, OnZooKeeper, servers
+from backings import OnEtcd, OnRedis, OnZooKeeper, servers
+from etcds import decoded
 from fleet import Backing, Fleet
 from hosts import wait_until
 
@@ -116,6 +117,50 @@ class SpoiltZooKeeper(OnZooKeeper):
         super().close()
 
 
+class SpoiltEtcd(OnEtcd):
+    """Keys with any value and any name, with a lease, somebody else's or none; numbers are the server's own."""
+
+    def kvs(self):
+        return self.authority.kvs(f"/{self.root}/test/")
+
+    def spoil(self, chance):
+        root = f"/{self.root}/test"
+        values = [b"", b"\0" * 100, bytes(chance.randrange(256) for _ in range(200)), b"quiver-assign 1\nslots\n", b"quiver-assign 9\n",
+                  b"quiver-member 1\nname x\n", *(text.encode() for text in NO_NUMBERS), b"9999999999", b"0"]
+        kvs = self.kvs()
+        what = chance.randrange(6)
+        if what < 3 and kvs:
+            kv = chance.choice(kvs)
+            value = bytearray(decoded(kv, "value"))
+            if value and chance.randrange(2):
+                value[chance.randrange(len(value))] = chance.randrange(256)
+            else:
+                value = bytearray(chance.choice(values))
+            keeps = {"lease": kv["lease"]} if "lease" in kv and chance.randrange(2) else {}
+            try:
+                self.authority.put(decoded(kv), bytes(value), **keeps)
+            except OSError:  # its lease is over
+                pass
+        elif what == 3 and kvs:
+            self.authority.delete(decoded(chance.choice(kvs)))
+        else:
+            name = chance.choice(["node/2/election/x-0000000000", "node/2/election/garbage", "node/2/election/a b",
+                                  "node/2/members/ghost", "node/2/members/ü", "node/2/members/" + "x" * 300,
+                                  "node/2/election/x-00000000000000000000", "node/1/members/deeper", "node/99/x",
+                                  "node//", "sequence/election", "session/0000000000000001", "odd"])
+            self.authority.put(f"{root}/{name}", chance.choice(values))
+
+    def mend(self):
+        for kv in self.kvs():
+            self.authority.delete(decoded(kv))
+
+
+@pytest.fixture(scope="module")
+def on_etcd(tmp_path_factory):
+    with servers(OnEtcd, tmp_path_factory.mktemp("servers")) as made:
+        yield made
+
+
 @pytest.fixture(scope="module")
 def on_redis(tmp_path_factory):
     with servers(OnRedis, tmp_path_factory.mktemp("servers")) as made:
@@ -133,7 +178,7 @@ def fleet_on(quiver, root, tmp_path, request):
     fleets = []
 
     def make(kind):
-        pair = request.getfixturevalue({SpoiltRedis: "on_redis", SpoiltZooKeeper: "on_zookeeper"}[kind]) \
+        pair = request.getfixturevalue({SpoiltRedis: "on_redis", SpoiltZooKeeper: "on_zookeeper", SpoiltEtcd: "on_etcd"}[kind]) \
             if kind is not SpoiltFolder else ()
         fleets.append(Fleet(quiver, root / "build" / "test-plugins", tmp_path, kind(tmp_path, *pair)))
         return fleets[-1]
@@ -164,7 +209,8 @@ def test_a_second_host_joins_whatever_number_the_election_is_at(fleet_on, value)
         assert "coordination-value" in fleet.members["b"].log() and "sequence" in fleet.members["b"].log()
 
 
-@pytest.mark.parametrize("kind", [SpoiltFolder, SpoiltRedis, SpoiltZooKeeper], ids=["local", "redis", "zookeeper"])
+@pytest.mark.parametrize("kind", [SpoiltFolder, SpoiltRedis, SpoiltZooKeeper, SpoiltEtcd],
+                         ids=["local", "redis", "zookeeper", "etcd"])
 def test_hosts_outlive_whatever_is_written_to_the_tree(fleet_on, chance, kind):
     fleet = fleet_on(kind)
     fleet.start("a", "b")

@@ -57,7 +57,7 @@ def test_a_command_says_that_it_waits_for_the_store(quiver, tmp_path, port):
             assert command.wait(60) == 3
 
 
-TREES = ["zookeeper://127.0.0.1:{}/quiver", "redis://127.0.0.1:{}"]
+TREES = ["zookeeper://127.0.0.1:{}/quiver", "redis://127.0.0.1:{}", "etcd://127.0.0.1:{}/quiver"]
 
 
 def test_a_lock_says_that_it_waits_for_the_coordination(quiver, tmp_path, port):

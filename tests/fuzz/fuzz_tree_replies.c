@@ -8,11 +8,8 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "choices.h"
-#include "coord/leader.h"
-#include "coord/lock.h"
-#include "coord/member.h"
 #include "coord/redis/redis_tree.h"
+#include "tree_users.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -208,86 +205,20 @@ static redisReply *make_reply(struct choices *c, const struct tree_op *op)
 
 struct scene {
         struct redis_tree tree;
-        struct leader leader;
-        struct lock lock;
-        struct member member;
+        struct tree_users users;
 };
-
-static void ignore(void *self)
-{
-        (void)self;
-}
-
-static void on_acquired(void *self, uint64_t token)
-{
-        (void)self;
-        (void)token;
-}
-
-static void on_mate(void *self, const char *name, uint64_t created, struct span data)
-{
-        (void)self;
-        (void)data;
-        demand(created <= REPLY_NUMBER_MAX);
-        demand(coord_name_is_good((struct span){ name, strlen(name) }));
-}
-
-static void on_left(void *self, const char *name)
-{
-        (void)self;
-        demand(name[0]);
-}
-
-static void on_known(void *self, bool is_known)
-{
-        (void)self;
-        (void)is_known;
-}
-
-static void on_session(void *self, enum coord_state state, uint64_t session)
-{
-        struct scene *s = self;
-        demand(session > 0);
-        leader_session(&s->leader, state, session);
-        lock_session(&s->lock, state, session);
-        member_session(&s->member, state, session);
-}
-
-static void on_changed(void *self, const char *path)
-{
-        struct scene *s = self;
-        leader_changed(&s->leader, path);
-        lock_changed(&s->lock, path);
-        member_changed(&s->member, path);
-}
-
-static void on_look(void *self)
-{
-        struct scene *s = self;
-        leader_look(&s->leader);
-        lock_look(&s->lock);
-        member_look(&s->member);
-}
 
 static void open_scene(struct scene *s)
 {
-        static const struct leader_events leader = { ignore, ignore };
-        static const struct member_events member = { on_mate, on_mate, on_left, on_known };
-        struct lock_events lock = { .acquired = on_acquired, .lost = ignore, .self = s };
-        struct coord_events events = { on_session, on_changed, on_look, s };
+        struct coord_events events = users_events(&s->users);
         struct coord_options options = { .app = "demo", .session_ms = 10000, .events = &events };
+        s->users.created_max = REPLY_NUMBER_MAX;
         coord_base_init(&s->tree.remote.coord, &redis_tree_driver, &options, "redis");
         s->tree.remote.hooks = &hooks;
         s->tree.remote.timer_at_ms = 0; /* as if it were about to fire: nobody sets it */
         s->tree.prefix = "quiver:{demo:coord}";
         s->tree.redis = (struct redis *)&s->tree; /* only asked whether it is there */
-        leader_init(&s->leader, &s->tree.remote.coord, "election", "me", &leader, s);
-        lock_init(&s->lock, &s->tree.remote.coord, "one", "me", &lock);
-        member_init(&s->member, &s->tree.remote.coord, "members", "me", &member, s);
-        member_follow(&s->member, true);
-        leader_stand(&s->leader, true);
-        lock_acquire(&s->lock);
-        member_set(&s->member, (struct span){ "here", 4 });
+        users_begin(&s->users, &s->tree.remote.coord);
 }
 
 static void answer(struct redis_command *command, int status, redisReply *reply)
@@ -315,7 +246,7 @@ static void close_scene(struct scene *s)
         while (sent_count)
                 answer(take_sent(), -104, NULL);
         rtree_watch_free_all(&s->tree);
-        member_free(&s->member);
+        member_free(&s->users.member);
         coord_base_free(&s->tree.remote.coord);
 }
 
@@ -339,8 +270,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 else
                         answer(command, 0, make_reply(&c, (struct tree_op *)command));
                 if (!choose(&c, 8)) {
-                        member_retry(&s.member);
-                        leader_retry(&s.leader);
+                        member_retry(&s.users.member);
+                        leader_retry(&s.users.leader);
                 }
         }
         close_scene(&s);

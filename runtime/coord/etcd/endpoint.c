@@ -20,6 +20,7 @@
 /* A login costs the server a tenth of a second or more of computing. */
 #define LOGIN_MS  5000u
 #define TOKEN_MAX 4096u
+#define SILENT_MS 5000u
 
 const char *etcd_endpoint_name(const struct etcd_tree *tree, char text[300])
 {
@@ -54,6 +55,18 @@ static uint64_t pause_ms(const struct etcd_tree *tree)
         return pause / 2 + (uint64_t)random() % (pause / 2 + 1);
 }
 
+/* Once in each outage.  At the start, whoever opens the tree says that it waits; why is said if it takes long. */
+static void say_down(struct etcd_tree *tree, const char *why)
+{
+        const char *hint = tree->untrusted ? "set coordination.tls.ca_file to the authority that signed its certificate"
+                                           : "no server of coordination.url serves; tasks go on meanwhile";
+        bool is_late = clock_boot_ms() - tree->made_ms > SILENT_MS;
+        if (tree->is_said_down || tree->remote.is_closing || (!tree->remote.coord.server && !is_late))
+                return;
+        log_event(LEVEL_WARN, "coordination-etcd", "up=0 error=%s hint=%s", LOG_QUOTE(why), LOG_QUOTE(hint));
+        tree->is_said_down = true;
+}
+
 void etcd_endpoint_failed(struct etcd_tree *tree, const char *why)
 {
         struct error text;
@@ -64,13 +77,7 @@ void etcd_endpoint_failed(struct etcd_tree *tree, const char *why)
         etcd_http_abort_all(tree->http);
         if (tree->failures >= tree->url.hosts_count) {
                 tree->must_suspend = true;
-                if (!tree->is_said_down && !tree->remote.is_closing)
-                        log_event(LEVEL_WARN, "coordination-etcd", "up=0 error=%s hint=%s", LOG_QUOTE(text.text),
-                                LOG_QUOTE(tree->untrusted ? "set coordination.tls.ca_file to the authority that signed "
-                                                            "its certificate"
-                                                          : "no server of coordination.url serves; tasks go on "
-                                                            "meanwhile"));
-                tree->is_said_down = true;
+                say_down(tree, text.text);
         }
         if (tree->remote.opening && tree->untrusted >= tree->url.hosts_count) {
                 (void)error_prefix(&text, 0,

@@ -49,6 +49,7 @@ struct etcd_tree {
         uint64_t cluster_id;        /* 0: not known yet */
         bool is_said_down;          /* it was logged that nobody answers */
         bool must_suspend;          /* the owner is to be told so */
+        uint64_t made_ms;           /* when the tree was opened */
         uint64_t opening_by_ms;     /* when the opening is told without a server */
 
         /* the session */

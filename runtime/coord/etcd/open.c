@@ -165,7 +165,8 @@ void etcd_make(struct uv_loop_s *loop, struct coord_open *open, uint64_t patienc
         tree->password = text_copy(options->password);
         tree->wanted_ms = tree->remote.coord.session_ms;
         tree->endpoint = (size_t)random() % tree->url.hosts_count;
-        tree->opening_by_ms = clock_boot_ms() + patience_ms;
+        tree->made_ms = clock_boot_ms();
+        tree->opening_by_ms = tree->made_ms + patience_ms;
 }
 
 static void etcd_open(struct uv_loop_s *loop, struct coord_open *open)

@@ -1,5 +1,6 @@
-/* Requests as questions, in the order of starting: a write waits for all before it, a read for the writes before it.  A
- * write is fenced by its session and waits until there is one; reads need none. */
+/* Requests as questions, in the order of starting: each waits for the answer to the one before, since questions on
+ * several connections overtake each other.  A write is fenced by its session and waits until there is one; reads need
+ * none. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +8,6 @@
 #include "base/clock.h"
 #include "base/numbers.h"
 #include "coord/etcd/etcd.h"
-
-#define READS_MAX 8u /* at once */
 
 /* --- making them ------------------------------------------------------------------------------------------------- */
 
@@ -71,17 +70,12 @@ void *etcd_request_make(struct remote *remote, struct coord_request *request)
 
 /* --- sending ----------------------------------------------------------------------------------------------------- */
 
-static bool is_its_turn(const struct coord_request *request, const struct etcd_call *call)
+static bool is_its_turn(const struct coord_request *request)
 {
-        unsigned reads = 0;
-        for (const struct coord_request *at = request->coord->requests; at && at != request; at = at->next) {
-                const struct etcd_call *before = at->driver;
-                if (!before)
-                        continue; /* refused, and about to be finished */
-                if (call->is_write || before->is_write || ++reads >= READS_MAX)
-                        return false;
-        }
-        return true;
+        const struct coord_request *first = request->coord->requests;
+        while (first != request && !first->driver)
+                first = first->next; /* it was refused, and is about to be finished */
+        return first == request;
 }
 
 void etcd_request_send(struct remote *remote, struct coord_request *request)
@@ -91,7 +85,7 @@ void etcd_request_send(struct remote *remote, struct coord_request *request)
         uint64_t now_ms = clock_boot_ms();
         bool needs_session = call->is_write && !remote->coord.is_visitor;
         if (call->is_out || !etcd_is_ready(tree, now_ms) || (needs_session && !tree->watch_from) ||
-                !is_its_turn(request, call))
+                !is_its_turn(request))
                 return;
         uint64_t left_ms = request->deadline_ms > now_ms ? request->deadline_ms - now_ms : 1;
         if (call->is_write) {

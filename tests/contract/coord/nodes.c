@@ -184,6 +184,37 @@ static void requests_take_effect_in_the_order_of_starting(void **state)
         }
 }
 
+static unsigned answered_count;
+static const struct coord_request *answered[8];
+
+static void on_answered(struct coord_request *request)
+{
+        answered[answered_count++ % 8] = request;
+}
+
+/* The first has to bring half a megabyte, the others nothing. */
+static void reads_are_answered_in_the_order_of_starting(void **state)
+{
+        struct client *c = join(*state);
+        struct coord_get reads[8];
+        char *data = calloc(1, COORD_DATA_MAX);
+        assert_non_null(data);
+        memset(data, 'x', COORD_DATA_MAX - 1);
+        assert_int_equal(create(c, "big", data, 0, NULL, NULL), 0);
+        assert_int_equal(create(c, "small", "", 0, NULL, NULL), 0);
+        free(data);
+        for (unsigned round = 0; round < 4; round++) {
+                answered_count = 0;
+                for (unsigned i = 0; i < 8; i++) {
+                        reads[i] = (struct coord_get){ .request.done = on_answered, .path = i ? "small" : "big" };
+                        coord_get(c->coord, &reads[i]);
+                }
+                WAIT_FOR((struct world *)*state, answered_count == 8);
+                for (unsigned i = 0; i < 8; i++)
+                        assert_ptr_equal(answered[i], &reads[i].request);
+        }
+}
+
 static void apps_do_not_see_each_other(void **state)
 {
         struct client *c = join(*state), *other;
@@ -225,6 +256,7 @@ const struct CMUnitTest node_tests[] = {
         IN_WORLD(data_is_bytes_and_may_be_large),
         IN_WORLD(all_clients_see_one_tree),
         IN_WORLD(requests_take_effect_in_the_order_of_starting),
+        IN_WORLD(reads_are_answered_in_the_order_of_starting),
         IN_WORLD(apps_do_not_see_each_other),
         IN_WORLD(the_tree_outlives_its_clients),
 };

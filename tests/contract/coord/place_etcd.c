@@ -77,7 +77,7 @@ static void place_cut(void *place)
 #define PLACE(name_, create_)                                                                                          \
         {                                                                                                              \
                 .name = (name_), .create = (create_), .destroy = place_destroy, .options = place_options,              \
-                .cut = place_cut, .heal = place_heal, .session_ms = 1000                                               \
+                .cut = place_cut, .heal = place_heal, .session_ms = 2000                                               \
         }
 
 const struct place_driver etcd_place = PLACE("etcd", one_create);
