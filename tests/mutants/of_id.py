@@ -1,0 +1,30 @@
+"""Unique ids: runtime/id, and the slots in runtime/coord that make them so."""
+from noticed_by import CONTRACT, UNIT
+
+MUTANTS = [
+    ("id: beyond the horizon", "runtime/id/generator.c",
+     "if (id_time_ms(layout, parts.time) + unit_ms > until_ms)", "if (false)", [UNIT("id"), CONTRACT("coord_recipes")]),
+    ("id: before the grant", "runtime/id/generator.c",
+     "uint64_t first = max_u64(unit_from(layout, from_ms), was_until_ms ? last.time + 1 : 1);",
+     "uint64_t first = was_until_ms ? last.time + 1 : 1;", [UNIT("id"), CONTRACT("coord_recipes")]),
+    ("id: a clock that went back goes on", "runtime/id/generator.c",
+     "if (parts.time > now)", "if (false)", [UNIT("id")]),
+    ("id: any step back is waited for", "runtime/id/generator.c",
+     "return wait_ns > ID_STEP_MS * NS_PER_MS ? ID_BACKWARD : ID_WAIT;", "return ID_WAIT;", [UNIT("id")]),
+    ("id: a time that does not fit", "runtime/id/generator.c",
+     "if (now >> layout->time_bits)", "if (false)", [UNIT("id")]),
+    ("id: two threads, one id", "runtime/id/generator.c",
+     "if (atomic_compare_exchange_weak(&g->last, &seen, id_compose(layout, &to))) {",
+     "if (atomic_store(&g->last, id_compose(layout, &to)), true) {", [UNIT("id")]),
+    ("id: more than 63 bits", "runtime/id/text.c", "|| id >> ID_BITS)", ")", [UNIT("id")]),
+    ("slot: a horizon that moves back", "runtime/coord/slot.c",
+     "max_u64(slot->recorded_ms, max_u64(slot->from_ms, now_ms(slot)) + slot->ahead_ms)",
+     "max_u64(slot->from_ms, now_ms(slot)) + slot->ahead_ms", [CONTRACT("coord_recipes")]),
+    ("slot: another's horizon does not count", "runtime/coord/slot.c",
+     "slot->from_ms = slot->is_ours ? 0 : slot->recorded_ms;", "slot->from_ms = 0;", [CONTRACT("coord_recipes")]),
+    ("slot: any horizon will do", "runtime/coord/slot.c",
+     "if (!at || until_ms > HORIZON_MAX_MS || at == data.size || data.data[at] != ' ')", "if (false)",
+     [CONTRACT("coord_recipes")]),
+    ("slot: a node of another session will do", "runtime/coord/slot.c",
+     "if (!status && slot->get.stat.owner == slot->session) {", "if (!status) {", [CONTRACT("coord_recipes")]),
+]
