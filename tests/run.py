@@ -302,7 +302,7 @@ def cmocka(suite, sources, folder, timeout_s, prefix=(), label="", env=None):
 
 
 # What holds for every coordination: local as it is, and these with a server that the tests start.
-ANY_COORDINATION = ("test_coord", "test_coord_processes", "test_coord_recipes")
+ANY_COORDINATION = ("test_coord", "test_coord_client", "test_coord_processes", "test_coord_recipes")
 SERVED = ("zookeeper", "redis", "etcd")
 
 

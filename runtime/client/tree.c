@@ -87,6 +87,11 @@ void client_tree_listen(struct qv_client *client, struct client_listener *listen
                 listener->events.session(listener->events.self, COORD_ALIVE, tree->session);
 }
 
+void client_tree_unlisten(struct qv_client *client, struct client_listener *listener)
+{
+        DL_DELETE(client_tree(client)->listeners, listener);
+}
+
 /* --- opening and closing ------------------------------------------------------------------------------------------ */
 
 struct opening_tree {

@@ -30,6 +30,8 @@ void client_tree_close(struct qv_client *client);
 
 /* On the client's thread: from now on it hears everything, beginning with the session that there is. */
 void client_tree_listen(struct qv_client *client, struct client_listener *listener);
+/* On the client's thread, not from one of its events: it hears no more. */
+void client_tree_unlisten(struct qv_client *client, struct client_listener *listener);
 
 /* Of the handle (client.c). */
 struct client_tree *client_tree(struct qv_client *client);

@@ -91,7 +91,7 @@ bool lock_is_held(const struct lock *lock)
 
 bool lock_is_idle(const struct lock *lock)
 {
-        return !lock->queue.is_busy && !lock->queue.wants && lock->queue.step == QUEUE_REST && !lock->queue.own[0];
+        return queue_is_idle(&lock->queue);
 }
 
 void lock_session(struct lock *lock, enum coord_state state, uint64_t session)

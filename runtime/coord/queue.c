@@ -529,6 +529,11 @@ bool queue_leave(struct queue *queue)
         return queue->is_leaving;
 }
 
+bool queue_is_idle(const struct queue *queue)
+{
+        return !queue->is_busy && !queue->wants && queue->step == QUEUE_REST && !queue->own[0];
+}
+
 void queue_session(struct queue *queue, enum coord_state state, uint64_t session)
 {
         if (state == COORD_EXPIRED) {

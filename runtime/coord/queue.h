@@ -98,6 +98,9 @@ void queue_enter(struct queue *queue);
 /* Leaves the queue; from now on we are not at the front.  True: left() follows; false: we had no place. */
 bool queue_leave(struct queue *queue);
 
+/* No request is under way and none is to follow: the memory may be freed, but not from an event. */
+bool queue_is_idle(const struct queue *queue);
+
 /* What a process at the front is asked with to leave: its node is set to this.  `says` is what the node says. */
 void queue_put_request(char ret_text[QUEUE_SAYS_MAX], struct span says);
 

@@ -13,7 +13,7 @@ static enum coord_state last_state(const struct client *c)
 static struct client *join_long(struct world *w)
 {
         struct client *c;
-        assert_int_equal(client_open(w, (struct coord_options){ .session_ms = LONG_MS }, true, &c, NULL), 0);
+        assert_int_equal(client_connect(w, (struct coord_options){ .session_ms = LONG_MS }, true, &c, NULL), 0);
         WAIT_FOR(w, c->looks);
         return c;
 }

@@ -43,7 +43,7 @@ static struct coord_options options_of(const char *user, const char *password)
 static struct client *join_as(struct world *w, const char *user, const char *password)
 {
         struct client *c;
-        assert_int_equal(client_open(w, options_of(user, password), true, &c, NULL), 0);
+        assert_int_equal(client_connect(w, options_of(user, password), true, &c, NULL), 0);
         WAIT_FOR(w, c->looks);
         return c;
 }
@@ -60,7 +60,7 @@ static void who_has_a_user_and_the_right_may(void **state)
 static void a_wrong_password_is_refused_and_not_repeated(void **state)
 {
         struct error error;
-        assert_int_equal(client_open(*state, options_of("fleet", "secret77"), true, NULL, &error), -EACCES);
+        assert_int_equal(client_connect(*state, options_of("fleet", "secret77"), true, NULL, &error), -EACCES);
         assert_non_null(strstr(error.text, "look at user and password"));
         assert_non_null(strstr(error.text, "127.0.0.1:"));
         assert_null(strstr(error.text, "secret77"));
@@ -71,7 +71,7 @@ static void who_has_no_user_is_told_to_set_one(void **state)
         struct world *w = *state;
         struct client *c;
         struct pending p = { .get = { .request.done = pending_done, .path = "n" } };
-        assert_int_equal(client_open(w, options_of(NULL, NULL), true, &c, NULL), 0);
+        assert_int_equal(client_connect(w, options_of(NULL, NULL), true, &c, NULL), 0);
         coord_get(c->coord, &p.get);
         WAIT_FOR(w, p.done);
         assert_int_equal(p.status, -EACCES);
@@ -84,7 +84,7 @@ static void who_lacks_the_right_is_told_how_to_get_it(void **state)
         struct world *w = *state;
         struct client *c;
         struct pending p = { .get = { .request.done = pending_done, .path = "n" } };
-        assert_int_equal(client_open(w, options_of("guest", "right"), true, &c, NULL), 0);
+        assert_int_equal(client_connect(w, options_of("guest", "right"), true, &c, NULL), 0);
         coord_get(c->coord, &p.get);
         WAIT_FOR(w, p.done);
         assert_int_equal(p.status, -EACCES);
@@ -145,7 +145,7 @@ static void a_certificate_that_nobody_has_signed_is_refused(void **state)
         struct error error;
         struct coord_options options = options_of("fleet", "right");
         options.ca_file = NULL;
-        assert_int_equal(client_open(*state, options, true, NULL, &error), -EACCES);
+        assert_int_equal(client_connect(*state, options, true, NULL, &error), -EACCES);
         assert_non_null(strstr(error.text, "coordination.tls.ca_file"));
 }
 
@@ -156,7 +156,7 @@ static void a_certificate_for_another_name_is_refused(void **state)
         char other[128];
         (void)snprintf(other, sizeof(other), "etcd+tls://localhost:%u/quiver", servers.servers[0].port);
         options.url = other;
-        assert_int_equal(client_open(*state, options, true, NULL, &error), -EACCES);
+        assert_int_equal(client_connect(*state, options, true, NULL, &error), -EACCES);
         assert_non_null(strstr(error.text, "localhost"));
 }
 
@@ -169,7 +169,7 @@ static void without_tls_a_tls_server_is_no_etcd(void **state)
         (void)snprintf(plain, sizeof(plain), "etcd://127.0.0.1:%u/quiver", servers.servers[0].port);
         options.url = plain;
         options.session_ms = 1000;
-        assert_int_equal(client_open(w, options, true, &c, NULL), 0);
+        assert_int_equal(client_connect(w, options, true, &c, NULL), 0);
         assert_int_equal(get(c, "n", false, NULL, NULL), -ETIMEDOUT);
 }
 

@@ -14,7 +14,7 @@ static struct client *join_for(struct world *w, const char *url, uint64_t sessio
 {
         struct client *c;
         struct coord_options options = { .url = url, .session_ms = session_ms };
-        assert_int_equal(client_open(w, options, true, &c, NULL), 0);
+        assert_int_equal(client_connect(w, options, true, &c, NULL), 0);
         WAIT_FOR(w, c->looks);
         return c;
 }
@@ -66,7 +66,7 @@ static void the_granted_time_is_the_servers(void **state)
         struct world *w = *state;
         struct coord_info info;
         struct client *c;
-        assert_int_equal(client_open(w, (struct coord_options){ .session_ms = 1200 }, true, &c, NULL), 0);
+        assert_int_equal(client_connect(w, (struct coord_options){ .session_ms = 1200 }, true, &c, NULL), 0);
         WAIT_FOR(w, c->looks);
         coord_info(c->coord, &info);
         assert_int_equal(info.session_ms, 2000);
@@ -279,7 +279,7 @@ static void what_is_no_etcd_is_named(void **state)
                 char hosts[64];
                 (void)snprintf(hosts, sizeof(hosts), "127.0.0.1:%u", http_fake_port(fake));
                 struct coord_options options = { .url = url_with(w, hosts) };
-                assert_int_equal(client_open(w, options, true, NULL, &error), cases[i].status);
+                assert_int_equal(client_connect(w, options, true, NULL, &error), cases[i].status);
                 assert_non_null(strstr(error.text, cases[i].said));
                 assert_non_null(strstr(error.text, hosts));
                 http_fake_stop(fake);
@@ -321,7 +321,7 @@ static void nobody_there_is_no_reason_not_to_open(void **state)
         struct world *w = *state;
         struct client *c;
         struct coord_options options = { .url = url_with(w, "127.0.0.1:1") };
-        assert_int_equal(client_open(w, options, true, &c, NULL), 0);
+        assert_int_equal(client_connect(w, options, true, &c, NULL), 0);
         assert_int_equal(get(c, "a", false, NULL, NULL), -ETIMEDOUT);
         assert_int_equal(c->states_count, 0);
 }

@@ -18,7 +18,7 @@ static const char *path_in(struct world *w, const char *name)
 
 static int try_open(struct world *w, struct error *error)
 {
-        return client_open(w, (struct coord_options){ 0 }, true, NULL, error);
+        return client_connect(w, (struct coord_options){ 0 }, true, NULL, error);
 }
 
 static void put(const char *path, const void *data, size_t size, int flags)
@@ -198,7 +198,7 @@ static void two_apps_share_a_folder(void **state)
         struct client *c;
         struct stat st;
         (void)join(*state);
-        assert_int_equal(client_open(*state, (struct coord_options){ .app = "other" }, true, &c, NULL), 0);
+        assert_int_equal(client_connect(*state, (struct coord_options){ .app = "other" }, true, &c, NULL), 0);
         assert_int_equal(stat(path_in(*state, "/coord-other"), &st), 0);
         assert_int_equal(stat(path_in(*state, "/coord-test"), &st), 0);
 }

@@ -6,7 +6,7 @@
 static struct client *join_at(struct world *w, struct coord_options options)
 {
         struct client *c;
-        assert_int_equal(client_open(w, options, true, &c, NULL), 0);
+        assert_int_equal(client_connect(w, options, true, &c, NULL), 0);
         WAIT_FOR(w, c->looks);
         return c;
 }
@@ -51,7 +51,7 @@ static void a_visitor_holds_no_session(void **state)
 {
         struct world *w = *state;
         struct client *visitor;
-        assert_int_equal(client_open(w, (struct coord_options){ 0 }, false, &visitor, NULL), 0);
+        assert_int_equal(client_connect(w, (struct coord_options){ 0 }, false, &visitor, NULL), 0);
         assert_int_equal(create(visitor, "n", "", 0, NULL, NULL), 0);
         assert_int_equal(ask("ZCARD quiver:{test:coord}:sessions"), 0);
 }
@@ -90,7 +90,7 @@ static void a_wrong_password_is_refused(void **state)
         struct error error;
         server_ok(place_redis(), "ACL SETUSER fleet on >right ~* &* +@all");
         struct coord_options options = { .url = place_redis()->url, .user = "fleet", .password = "wrong" };
-        assert_int_equal(client_open(w, options, true, NULL, &error), -EACCES);
+        assert_int_equal(client_connect(w, options, true, NULL, &error), -EACCES);
         assert_null(strstr(error.text, "wrong\""));
         options.password = "right";
         (void)join_at(w, options);
@@ -118,7 +118,7 @@ static void the_stores_redis_serves_as_well(void **state)
         struct client *c = join_at(w, (struct coord_options){ .url = "redis", .store_url = place_redis()->url });
         assert_int_equal(create(c, "n", "", 0, NULL, NULL), 0);
         struct coord_options options = { .url = "redis", .store_url = "sqlite:/tmp/q.db" };
-        assert_int_equal(client_open(w, options, true, NULL, &error), -EINVAL);
+        assert_int_equal(client_connect(w, options, true, NULL, &error), -EINVAL);
         assert_non_null(strstr(error.text, "redis://"));
 }
 

@@ -33,7 +33,7 @@ int getaddrinfo(const char *name, const char *service, const struct addrinfo *hi
 static struct client *join_at(struct world *w, const char *url)
 {
         struct client *c;
-        assert_int_equal(client_open(w, (struct coord_options){ .url = url }, true, &c, NULL), 0);
+        assert_int_equal(client_connect(w, (struct coord_options){ .url = url }, true, &c, NULL), 0);
         WAIT_FOR(w, c->looks);
         return c;
 }
@@ -43,7 +43,7 @@ static struct client *join_as(struct world *w, const char *password)
         struct client *c;
         struct coord_options options = { .user = "fleet", .password = password };
         w->driver->options(w->place, &options);
-        assert_int_equal(client_open(w, options, true, &c, NULL), 0);
+        assert_int_equal(client_connect(w, options, true, &c, NULL), 0);
         WAIT_FOR(w, c->looks);
         return c;
 }
@@ -82,7 +82,7 @@ static void the_negotiated_timeout_is_the_servers(void **state)
         struct world *w = *state;
         struct coord_info info;
         struct client *c;
-        assert_int_equal(client_open(w, (struct coord_options){ .session_ms = 200 }, true, &c, NULL), 0);
+        assert_int_equal(client_connect(w, (struct coord_options){ .session_ms = 200 }, true, &c, NULL), 0);
         WAIT_FOR(w, c->looks);
         coord_info(c->coord, &info);
         assert_int_equal(info.session_ms, 2 * ZOOKEEPER_TICK_MS);
@@ -217,7 +217,7 @@ static void nobody_there_is_no_reason_not_to_open(void **state)
         struct world *w = *state;
         struct client *c;
         struct coord_options options = { .url = url_with(w, "127.0.0.1:1") };
-        assert_int_equal(client_open(w, options, true, &c, NULL), 0);
+        assert_int_equal(client_connect(w, options, true, &c, NULL), 0);
         assert_int_equal(get(c, "a", false, NULL, NULL), -ETIMEDOUT);
         assert_int_equal(c->states_count, 0);
 }

@@ -457,6 +457,92 @@ int qv_client_follow_fd(const struct qv_client_follow *follow);
 /* Accepts NULL. */
 void qv_client_follow_close(struct qv_client_follow *follow);
 
+/* --- locks, elections, members --------------------------------------------------------------------------------------
+ *
+ * For who was opened with a configuration: -ENOTSUP otherwise.  All of a handle hang on one session with the
+ * coordination, which the first call opens.  If the session is lost (the machine hung, the coordination was away for
+ * longer than its time) so are the locks and leaderships; each is told.  Free what these calls return before
+ * qv_client_close().  Names are 1 to 200 of A-Z a-z 0-9 . _ : @ % + -, and do not begin with a dot. */
+
+#define QV_CLIENT_SHARED  0u         /* for `limit`: together with any number of others that share it */
+#define QV_CLIENT_FOREVER UINT64_MAX /* for a time in milliseconds */
+
+struct qv_client_lock_options {
+        uint32_t size;
+        uint32_t limit;     /* how many may hold it together with us: 1, QV_CLIENT_SHARED, or n: a semaphore */
+        uint64_t wait_ms;   /* for whoever holds it; 0: do not wait */
+        const char *reason; /* what `quiver lock list` shows as its command; NULL: the program's name */
+};
+#define QV_CLIENT_LOCK_OPTIONS_INIT                                                                                    \
+        {                                                                                                              \
+                sizeof(struct qv_client_lock_options), 1, UINT64_MAX, NULL                                             \
+        }
+
+struct qv_client_lock;
+
+/* Takes the lock NAME of the app, the one that `quiver lock NAME` and a handler's trylock take, in order of arrival.
+ * `options` NULL: alone, for ever.  -EBUSY: not had within wait_ms; -ETIMEDOUT: the coordination did not answer within
+ * that time, or, with wait_ms 0, a session's; -EIO: it refused. */
+int qv_client_lock(struct qv_client *client, const char *name, const struct qv_client_lock_options *options,
+        struct qv_client_lock **ret_lock);
+/* The same, alone and without waiting. */
+int qv_client_trylock(struct qv_client *client, const char *name, struct qv_client_lock **ret_lock);
+/* Larger for each holder: for what the lock protects, to refuse older ones. */
+uint64_t qv_client_lock_token(const struct qv_client_lock *lock);
+/* A descriptor that becomes readable when the lock is lost: for poll().  Do not read from it. */
+int qv_client_lock_fd(const struct qv_client_lock *lock);
+bool qv_client_lock_is_held(const struct qv_client_lock *lock);
+/* Gives it back and frees it, in every case; accepts NULL.  -ENOLCK: it had been lost before. */
+int qv_client_unlock(struct qv_client_lock *lock);
+
+/* What is told, in order and each once. */
+enum qv_client_notice_kind {
+        QV_CLIENT_ELECTED = 1, /* we lead: `token` is larger than that of every leader before */
+        QV_CLIENT_LOST = 2,  /* we lead no more: the session is gone, or somebody broke it.  We are a candidate again */
+        QV_CLIENT_ASKED = 3, /* somebody wants another to lead (`quiver elect NAME --resign`): qv_client_resign() */
+        QV_CLIENT_RESIGNED = 4, /* we have left, and others may lead */
+        QV_CLIENT_JOINED = 5,   /* the member `name`, with its data */
+        QV_CLIENT_CHANGED = 6,  /* it has other data now */
+        QV_CLIENT_LEFT = 7,     /* it is gone */
+};
+
+struct qv_client_notice {
+        uint32_t size;
+        uint32_t kind;
+        uint64_t token;   /* ELECTED: the fencing token; JOINED: no two members ever have the same */
+        const char *name; /* of a member; else "" */
+        const void *data; /* followed by a NUL that is not counted */
+        size_t data_size;
+};
+void qv_client_notice_free(struct qv_client_notice *notice);
+
+struct qv_client_election;
+
+/* Stands for election; who stood first leads.  It remains a candidate when its session is lost. */
+int qv_client_elect(struct qv_client *client, const char *name, struct qv_client_election **ret_election);
+/* The next of what is told.  -EAGAIN: nothing came within timeout_ms (0: do not wait; QV_CLIENT_FOREVER). */
+int qv_client_election_next(
+        struct qv_client_election *election, uint64_t timeout_ms, struct qv_client_notice **ret_notice);
+/* A descriptor that is readable while something is there.  Do not read from it. */
+int qv_client_election_fd(const struct qv_client_election *election);
+/* Gives leadership up, or stops being a candidate: RESIGNED is told.  `stands_again`: and is the last in line then. */
+int qv_client_resign(struct qv_client_election *election, bool stands_again);
+/* Resigns if need be, and frees it; accepts NULL. */
+void qv_client_election_close(struct qv_client_election *election);
+
+struct qv_client_members;
+
+/* Follows a group: `group` NULL: the hosts of the app, whose names are NAME.NONCE; else any group of that name, which
+ * is made as needed.  With `name` we are a member of it, too (-EINVAL without a group); no two may have the
+ * same name.  Who is there is told first, as JOINED, us included; after a lost session only what has changed. */
+int qv_client_members(struct qv_client *client, const char *group, const char *name, const void *data, size_t data_size,
+        struct qv_client_members **ret_members);
+int qv_client_members_next(
+        struct qv_client_members *members, uint64_t timeout_ms, struct qv_client_notice **ret_notice);
+int qv_client_members_fd(const struct qv_client_members *members);
+/* Leaves the group, and frees it; accepts NULL. */
+void qv_client_members_close(struct qv_client_members *members);
+
 /* --- looking ------------------------------------------------------------------------------------------------------ */
 
 #define QV_CLIENT_ALL_SHARDS UINT32_MAX

@@ -137,7 +137,7 @@ static void on_opened(struct coord_request *request)
         ((struct opening *)request)->done++;
 }
 
-int client_open(
+int client_connect(
         struct world *w, struct coord_options options, bool has_events, struct client **ret_client, struct error *error)
 {
         assert_true(w->clients_count < CLIENTS_MAX);
@@ -167,7 +167,7 @@ int client_open(
 struct client *join(struct world *w)
 {
         struct client *c;
-        assert_int_equal(client_open(w, (struct coord_options){ 0 }, true, &c, NULL), 0);
+        assert_int_equal(client_connect(w, (struct coord_options){ 0 }, true, &c, NULL), 0);
         WAIT_FOR(w, c->looks);
         assert_int_equal(c->states[c->states_count - 1], COORD_ALIVE);
         return c;

@@ -33,7 +33,8 @@ struct place_driver {
         uint64_t session_ms; /* the shortest that the authority grants, or a little more */
         bool notices_death;  /* of a process, at once; otherwise after the session's timeout */
 };
-extern const struct place_driver local_place, zookeeper_place, ensemble_place, redis_place, etcd_place, etcd_cluster_place;
+extern const struct place_driver local_place, zookeeper_place, ensemble_place, redis_place, etcd_place,
+        etcd_cluster_place;
 /* Chosen by the environment: QUIVER_COORD_DRIVER; local if it is not set. */
 const struct place_driver *place_driver(void);
 /* All groups below, on that driver; an exit status. */
@@ -75,7 +76,7 @@ int world_teardown(void **state);
 /* Opens a client and waits until its session is alive. */
 struct client *join(struct world *w);
 /* Opens without waiting for a session; `has_events` false makes a visitor.  -errno; ret_client may be NULL. */
-int client_open(struct world *w, struct coord_options options, bool has_events, struct client **ret_client,
+int client_connect(struct world *w, struct coord_options options, bool has_events, struct client **ret_client,
         struct error *error);
 void client_close(struct client *c);
 uint64_t session_of(const struct client *c);

@@ -219,7 +219,7 @@ static void apps_do_not_see_each_other(void **state)
 {
         struct client *c = join(*state), *other;
         assert_int_equal(create(c, "mine", "x", 0, NULL, NULL), 0);
-        assert_int_equal(client_open(*state, (struct coord_options){ .app = "other" }, true, &other, NULL), 0);
+        assert_int_equal(client_connect(*state, (struct coord_options){ .app = "other" }, true, &other, NULL), 0);
         assert_int_equal(get(other, "mine", false, NULL, NULL), -ENOENT);
 }
 

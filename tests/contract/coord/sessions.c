@@ -200,7 +200,7 @@ static void a_tree_opens_while_its_authority_is_away(void **state)
                 skip(); /* a folder that cannot be entered is refused */
         client_close(first);
         w->driver->cut(w->place);
-        assert_int_equal(client_open(w, (struct coord_options){ 0 }, true, &c, NULL), 0);
+        assert_int_equal(client_connect(w, (struct coord_options){ 0 }, true, &c, NULL), 0);
         coord_info(c->coord, &info);
         assert_int_equal(info.state, COORD_CONNECTING);
         assert_int_equal(info.session, 0);
@@ -232,7 +232,7 @@ static void a_visitor_reads_and_writes_but_keeps_nothing(void **state)
         struct client *c = join(w), *visitor;
         const char *data;
         assert_int_equal(create(c, "n", "x", 0, NULL, NULL), 0);
-        assert_int_equal(client_open(w, (struct coord_options){ 0 }, false, &visitor, NULL), 0);
+        assert_int_equal(client_connect(w, (struct coord_options){ 0 }, false, &visitor, NULL), 0);
         assert_int_equal(get(visitor, "n", false, &data, NULL), 0);
         assert_string_equal(data, "x");
         assert_int_equal(set(visitor, "n", "y", 0, NULL), 0);

@@ -55,9 +55,10 @@ static void an_unknown_url_or_app_is_refused(void **state)
 {
         struct error error;
         assert_int_equal(
-                client_open(*state, (struct coord_options){ .url = "consul://here" }, true, NULL, &error), -EINVAL);
+                client_connect(*state, (struct coord_options){ .url = "consul://here" }, true, NULL, &error), -EINVAL);
         assert_non_null(strstr(error.text, "consul"));
-        assert_int_equal(client_open(*state, (struct coord_options){ .app = "No/App" }, true, NULL, &error), -EINVAL);
+        assert_int_equal(
+                client_connect(*state, (struct coord_options){ .app = "No/App" }, true, NULL, &error), -EINVAL);
         assert_non_null(strstr(error.text, "app"));
 }
 

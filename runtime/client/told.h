@@ -1,0 +1,28 @@
+/* told.h: what the client's thread tells the program, in order, until the program takes it. */
+#ifndef QUIVER_CLIENT_TOLD_H
+#define QUIVER_CLIENT_TOLD_H
+
+#include <pthread.h>
+#include <quiver/client.h>
+
+#include "base/span.h"
+
+struct told_event;
+
+struct told {
+        pthread_mutex_t lock;
+        pthread_cond_t came;
+        struct told_event *events;
+        int fd; /* an eventfd: readable while there are events */
+};
+
+/* 0, or -errno: there is no descriptor left. */
+int told_init(struct told *told);
+void told_free(struct told *told);
+
+/* On the client's thread. */
+void told_add(struct told *told, enum qv_client_notice_kind kind, uint64_t token, const char *name, struct span data);
+/* On the program's.  -EAGAIN: nothing came within that time. */
+int told_next(struct told *told, uint64_t timeout_ms, struct qv_client_notice **ret_notice);
+
+#endif
