@@ -6,12 +6,14 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "client/admin.h"
 #include "client/tree.h"
 #include "coord/queue.h"
 
 #define HANDLES   10u
 #define NOTICE_MS 60000u
+#define HOLD_US   1000 /* long enough for the others to ask again */
 
 static bool is_long(void)
 {
@@ -187,6 +189,85 @@ static void a_lost_lock_makes_its_descriptor_readable(void **state)
         assert_int_equal(qv_client_unlock(second), 0);
 }
 
+struct contender {
+        struct qv_client *client;
+        pthread_t thread;
+        unsigned had;
+        uint64_t *waits_ns;
+};
+
+static _Atomic unsigned had_by_all;
+static unsigned wanted_of_all;
+
+static void *contend(void *self)
+{
+        struct contender *c = self;
+        struct qv_client_lock *lock;
+        (void)pthread_barrier_wait(&together);
+        while (had_by_all < wanted_of_all) {
+                uint64_t from_ns = clock_boot_ns();
+                assert_int_equal(qv_client_lock(c->client, "share", NULL, &lock), 0);
+                c->waits_ns[c->had++ % wanted_of_all] = clock_boot_ns() - from_ns;
+                had_by_all++;
+                (void)usleep(HOLD_US);
+                assert_int_equal(qv_client_unlock(lock), 0);
+        }
+        return NULL;
+}
+
+static int by_size(const void *a, const void *b)
+{
+        uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+        return x < y ? -1 : x > y;
+}
+
+/* Each asks again at once.  The long form prints what it measured. */
+static void measure_contenders(unsigned count)
+{
+        struct contender list[4] = { 0 };
+        unsigned least = UINT32_MAX, most = 0;
+        wanted_of_all = (is_long() ? 1000 : 15) * count;
+        had_by_all = 0;
+        uint64_t *waits = calloc((size_t)count * wanted_of_all, sizeof(*waits));
+        assert_non_null(waits);
+        (void)pthread_barrier_init(&together, NULL, count);
+        uint64_t from_ns = clock_boot_ns();
+        for (unsigned i = 0; i < count; i++) {
+                list[i] =
+                        (struct contender){ .client = programs.list[i], .waits_ns = waits + (size_t)i * wanted_of_all };
+                assert_int_equal(pthread_create(&list[i].thread, NULL, contend, &list[i]), 0);
+        }
+        size_t all = 0;
+        for (unsigned i = 0; i < count; i++) {
+                assert_int_equal(pthread_join(list[i].thread, NULL), 0);
+                least = list[i].had < least ? list[i].had : least;
+                most = list[i].had > most ? list[i].had : most;
+                memmove(waits + all, list[i].waits_ns, list[i].had * sizeof(*waits));
+                all += list[i].had;
+        }
+        uint64_t took_ns = clock_boot_ns() - from_ns;
+        (void)pthread_barrier_destroy(&together);
+        qsort(waits, all, sizeof(*waits), by_size);
+        if (is_long())
+                print_message("%s: %u contenders, %zu acquisitions, shares %.1f to %.1f %%, %.0f a second, "
+                              "waits p50 %.1f ms, p99 %.1f ms\n",
+                        programs.w->driver->name, count, all, 100.0 * least / (double)all, 100.0 * most / (double)all,
+                        (double)all * 1e9 / (double)took_ns, (double)waits[all / 2] / 1e6,
+                        (double)waits[all * 99 / 100] / 1e6);
+        free(waits);
+        /* Of equal shares, each has 1/n: no one is further from it than 5 %. */
+        if (is_long())
+                assert_true(most - least <= all / 20);
+        assert_true(least > 0);
+}
+
+static void contenders_share_it_equally(void **state)
+{
+        (void)state;
+        for (unsigned count = 2; count <= 4; count++)
+                measure_contenders(count);
+}
+
 /* --- elections ---------------------------------------------------------------------------------------------------- */
 
 static struct qv_client_notice expect(int r, struct qv_client_notice *notice, uint32_t kind)
@@ -322,6 +403,7 @@ int main(void)
                 WITH_PROGRAMS(what_cannot_be_a_lock_is_refused),
                 WITH_PROGRAMS(threads_that_count_under_the_lock_lose_nothing),
                 WITH_PROGRAMS(of_ten_racing_tries_one_wins),
+                WITH_PROGRAMS(contenders_share_it_equally),
                 WITH_PROGRAMS(a_lost_lock_makes_its_descriptor_readable),
                 WITH_PROGRAMS(of_ten_candidates_that_resign_all_have_led_one_at_a_time),
                 WITH_PROGRAMS(leadership_is_told_in_order),

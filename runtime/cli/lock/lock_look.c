@@ -72,12 +72,12 @@ static void print_table(const json_t *locks, const char *kind)
         table_text_column(&table, "MACHINE", 0);
         table_number_column(&table, "PID");
         table_text_column(&table, "WHO", 0);
-        json_array_foreach(locks, i, lock)
-        {
+        for (i = 0; (lock = json_array_get(locks, i)); i++) {
                 if (strcmp(view_json_get_text(lock, "kind"), kind) != 0)
                         continue;
                 put_place(&table, lock, json_object_get(lock, "holder"));
-                json_array_foreach(json_object_get(lock, "queue"), j, place) put_place(&table, lock, place);
+                for (j = 0; (place = json_array_get(json_object_get(lock, "queue"), j)); j++)
+                        put_place(&table, lock, place);
         }
         if (table.rows_count)
                 table_print(&table, &text);
@@ -93,8 +93,7 @@ static void print_breaks(const json_t *breaks)
         const json_t *line;
         if (json_array_size(breaks))
                 (void)printf("\nbroken:\n");
-        json_array_foreach(breaks, i, line)
-        {
+        for (i = 0; (line = json_array_get(breaks, i)); i++) {
                 cli_bytes_print(span_of_text(json_string_value(line)), SIZE_MAX);
                 (void)putchar('\n');
         }

@@ -141,6 +141,7 @@ int cli_tree_look(struct cli_tree *t, struct tree_look *look)
         look_on(look);
         while (!looking.is_over)
                 (void)uv_run(&t->loop, UV_RUN_ONCE);
+        look->driver = NULL;
         cli_tree_answers(t, true);
         return looking.status < 0 ? cli_fail(t->command, looking.status, looking.error.text) : EXIT_DONE;
 }
