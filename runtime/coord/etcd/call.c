@@ -235,13 +235,11 @@ void etcd_call_forget(void *gone)
         struct etcd_call *call = gone;
         struct etcd_tree *tree = call->tree;
         struct etcd_watch *watch = call->watch;
-        struct etcd_call *at;
-        DL_FOREACH (tree->waiting, at) {
-                if (at == call) {
-                        DL_DELETE(tree->waiting, call);
-                        break;
-                }
-        }
+        struct etcd_call *at = tree->waiting;
+        while (at && at != call)
+                at = at->next;
+        if (at)
+                DL_DELETE(tree->waiting, call);
         if (call->is_out)
                 etcd_http_cancel(&call->exchange);
         etcd_call_free(call);

@@ -87,7 +87,7 @@ bool etcd_reply_bytes(const json_t *kv, const char *name, size_t max, struct buf
 void etcd_text(const char *text, char ret_text[ETCD_MESSAGE_MAX + 1])
 {
         size_t size = 0;
-        for (; text[size] && size < ETCD_MESSAGE_MAX; size++)
+        for (; size < ETCD_MESSAGE_MAX && text[size]; size++)
                 ret_text[size] = (char)(text[size] >= ' ' && text[size] < 0x7f ? text[size] : '?');
         ret_text[size] = 0;
 }

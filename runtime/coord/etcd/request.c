@@ -169,7 +169,9 @@ static void fail_refused(struct etcd_call *call)
 /* False: it has ended with an error, or is sent again. */
 static bool is_answer(struct etcd_call *call)
 {
-        bool may_repeat = call->outcome == ETCD_UNSENT || (call->outcome == ETCD_LOST && !call->is_write);
+        bool is_strange = call->outcome == ETCD_STRANGE && call->exchange.status != -EMSGSIZE;
+        bool may_repeat =
+                call->outcome == ETCD_UNSENT || ((call->outcome == ETCD_LOST || is_strange) && !call->is_write);
         if (call->outcome == ETCD_ANSWERED)
                 return true;
         if (may_repeat && clock_boot_ms() < call->request->deadline_ms) {
