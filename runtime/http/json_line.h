@@ -5,7 +5,8 @@
  * allocated for a line, and what a member says points into the line and lives as long as that.
  *
  * jansson reads everything else.  This accepts what jansson accepts, with the same values and the same words about what
- * is wrong (tests/fuzz/fuzz_json_line.c compares the two), for an eighth of the time. */
+ * is wrong (tests/fuzz/fuzz_json_line.c compares the two), for an eighth of the time; but that it refuses every NUL
+ * byte, while jansson reads over one that follows a number or a word. */
 #ifndef QUIVER_HTTP_JSON_LINE_H
 #define QUIVER_HTTP_JSON_LINE_H
 

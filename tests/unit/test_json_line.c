@@ -168,6 +168,17 @@ static void what_is_wrong_is_named(void **state)
                 assert_refused(cases[i][0], cases[i][1]);
 }
 
+static void no_line_has_a_nul_byte(void **state)
+{
+        (void)state;
+        struct error error = { "" };
+        static const char after_number[] = "{\"a\":1\0}";
+        static const char in_text[] = "{\"a\":\"\0\"}";
+        assert_int_equal(read_bytes(after_number, sizeof(after_number) - 1, &error), -EINVAL);
+        assert_int_equal(read_bytes(in_text, sizeof(in_text) - 1, &error), -EINVAL);
+        assert_string_equal(error.text, "is not JSON: control character 0x0 near '\"'");
+}
+
 static void a_line_is_as_deep_as_it_may_be(void **state)
 {
         (void)state;
@@ -234,6 +245,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(members_of_an_object_are_walked, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_value_is_written_without_spaces, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(what_is_wrong_is_named, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(no_line_has_a_nul_byte, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_line_is_as_deep_as_it_may_be, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(of_many_names_none_comes_twice, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(one_reader_reads_any_number_of_lines, set_up, tear_down),
