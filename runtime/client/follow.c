@@ -141,17 +141,19 @@ static void on_room(void *self, uint32_t shard)
 {
         struct client_follows *follows = self;
         struct qv_client_follow *f;
-        DL_FOREACH (follows->first, f)
+        for (f = follows->first; f; f = f->next) {
                 if (f->shard == shard)
                         read_on(f);
+        }
 }
 
 static void on_look(void *self)
 {
         struct client_follows *follows = self;
         struct qv_client_follow *f;
-        DL_FOREACH (follows->first, f)
+        for (f = follows->first; f; f = f->next) {
                 read_on(f);
+        }
 }
 
 struct store_bell follows_bell(struct client_follows *follows)
@@ -163,7 +165,8 @@ void follows_close(struct client_follows *follows)
 {
         struct qv_client_follow *f;
         struct qv_client_follow *next;
-        DL_FOREACH_SAFE (follows->first, f, next) {
+        for (f = follows->first; f; f = next) {
+                next = f->next;
                 f->is_closing = true;
                 (void)pthread_mutex_lock(&f->lock);
                 f->is_over = true;

@@ -59,24 +59,27 @@ static void on_session(void *self, enum coord_state state, uint64_t session)
         struct client_listener *one;
         if (state == COORD_ALIVE || state == COORD_EXPIRED)
                 tree->session = state == COORD_ALIVE ? session : 0;
-        DL_FOREACH (tree->listeners, one)
+        for (one = tree->listeners; one; one = one->next) {
                 one->events.session(one->events.self, state, session);
+        }
 }
 
 static void on_changed(void *self, const char *path)
 {
         struct client_tree *tree = self;
         struct client_listener *one;
-        DL_FOREACH (tree->listeners, one)
+        for (one = tree->listeners; one; one = one->next) {
                 one->events.changed(one->events.self, path);
+        }
 }
 
 static void on_look(void *self)
 {
         struct client_tree *tree = self;
         struct client_listener *one;
-        DL_FOREACH (tree->listeners, one)
+        for (one = tree->listeners; one; one = one->next) {
                 one->events.look(one->events.self);
+        }
 }
 
 void client_tree_listen(struct qv_client *client, struct client_listener *listener)

@@ -140,12 +140,14 @@ void id_source_tick(struct id_source *source, uint64_t now_ms)
         if (now_ms < source->due_ms)
                 return;
         source->due_ms = UINT64_MAX;
-        DL_FOREACH_SAFE (source->asks, ask, next)
+        for (ask = source->asks; ask; ask = next) {
+                next = ask->next;
                 if (now_ms >= ask->deadline_ms) {
                         (void)error_set(
                                 &ask->error, -ETIMEDOUT, "the coordination did not give this process a slot in time");
                         finish(source, ask, -ETIMEDOUT);
                 }
+        }
         if (source->asks)
                 serve(source);
 }

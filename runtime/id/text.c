@@ -20,12 +20,13 @@ static const char *alphabet(enum id_base base)
 const char *id_format(uint64_t id, enum id_base base, char ret_text[ID_TEXT_MAX])
 {
         const char *letters = alphabet(base);
-        char *at = ret_text + ID_TEXT_MAX;
-        *--at = 0;
+        char text[ID_TEXT_MAX];
+        size_t at = sizeof(text) - 1;
+        text[at] = 0;
         do
-                *--at = letters[id % base];
+                text[--at] = letters[id % base];
         while (id /= base);
-        return memmove(ret_text, at, (size_t)(ret_text + ID_TEXT_MAX - at));
+        return memcpy(ret_text, text + at, sizeof(text) - at);
 }
 
 bool id_parse(struct span text, enum id_base base, uint64_t *ret_id)

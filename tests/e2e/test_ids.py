@@ -93,15 +93,17 @@ def slot_of(number):
 
 
 def test_many_ids_are_unique_and_increase_in_one_process_and_in_ten(place):
-    """A million of one process; ten processes of a hundred thousand each, at once."""
-    ids = place.ids("-n", "1000000")
-    assert len(ids) == 1000000 and all(a < b for a, b in zip(ids, ids[1:]))
+    """A million of one process (where the coordination is a server: fewer, for the sake of time); ten processes of a
+    hundred thousand each, at once."""
+    count = 1000000 if "local:" in place.config.read_text() else 200000
+    ids = place.ids("-n", str(count))
+    assert len(ids) == count and all(a < b for a, b in zip(ids, ids[1:]))
     children = [place.popen("id", "-n", "100000") for _ in range(10)]
     outputs = [child.communicate(timeout=120) for child in children]
     assert [child.returncode for child in children] == [0] * 10, outputs
     each = [[int(line) for line in out.splitlines()] for out, _ in outputs]
     assert all(a < b for some in each for a, b in zip(some, some[1:]))
-    assert len({number for some in each for number in some} | set(ids)) == 2000000
+    assert len({number for some in each for number in some} | set(ids)) == 1000000 + count
 
 
 def test_two_hosts_that_start_at_once_give_different_ids(place):
@@ -167,7 +169,7 @@ def test_a_small_step_back_waits_and_a_large_one_is_an_error(stepping):
     assert i > 400000
     assert child.wait(60) == 1
     said = child.stderr.read()
-    assert "the clock is 60m behind the last id" in said
+    assert "behind the last id; it was set back" in said
 
 
 def test_an_id_is_decoded(local):
