@@ -96,14 +96,18 @@ static void who_lacks_the_right_is_told_how_to_get_it(void **state)
 static void a_forgotten_token_is_replaced_in_the_same_session(void **state)
 {
         struct world *w = *state;
-        struct client *c = join_as(w, "fleet", "right");
+        struct client *c = join_as(w, "fleet", "right"), *visitor;
         uint64_t session = session_of(c);
+        assert_int_equal(client_open(w, options_of("fleet", "right"), false, &visitor, NULL), 0);
         assert_int_equal(create(c, "login/again", "0", 0, NULL, NULL), 0);
+        assert_int_equal(get(visitor, "login/again", false, NULL, NULL), 0);
         assert_int_equal(get(c, "login/again", true, NULL, NULL), 0);
         etcds_kill(&servers, 0);
         etcds_restart(&servers, 0);
         WAIT_FOR(w, set(c, "login/again", "1", COORD_ANY_VERSION, NULL) == 0);
         WAIT_FOR(w, has_heard(c, "login/again"));
+        /* It has no watch by which it could have learned of that. */
+        assert_int_equal(get(visitor, "login/again", false, NULL, NULL), 0);
         (void)etcds_ctl(&servers, 0, "--user root:root user add other:pw");
         assert_int_equal(set(c, "login/again", "2", COORD_ANY_VERSION, NULL), 0);
         assert_int_equal(get(c, "login/again", true, NULL, NULL), 0);
