@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "base/strings.h"
+#include "base/thread_signals.h"
 #include "client/call.h"
 #include "client/follow.h"
 #include "client/ids.h"
@@ -199,7 +200,7 @@ static int start_thread(struct qv_client *client)
 {
         sigset_t all;
         sigset_t before;
-        (void)sigfillset(&all);
+        thread_signals_of_others(&all);
         (void)pthread_sigmask(SIG_SETMASK, &all, &before);
         int r = -pthread_create(&client->thread, NULL, run, client);
         (void)pthread_sigmask(SIG_SETMASK, &before, NULL);

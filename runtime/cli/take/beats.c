@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/numbers.h"
+#include "base/thread_signals.h"
 #include "client/take.h"
 
 #define TRY_MIN_MS UINT64_C(50)
@@ -63,7 +64,7 @@ void beats_start(struct beats *b, const char *state, const struct qv_client_work
         (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
         (void)pthread_cond_init(&b->wake, &attributes);
         (void)pthread_condattr_destroy(&attributes);
-        (void)sigfillset(&all);
+        thread_signals_of_others(&all);
         (void)pthread_sigmask(SIG_SETMASK, &all, &before);
         b->has_thread = pthread_create(&b->thread, NULL, run, b) == 0;
         (void)pthread_sigmask(SIG_SETMASK, &before, NULL);

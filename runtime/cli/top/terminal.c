@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -119,15 +118,6 @@ static void set_handlers(void)
         set_handler(SIGTSTP, on_stop, SA_RESTART | SA_RESETHAND | SA_NODEFER);
         set_handler(SIGCONT, on_wake, SA_RESTART);
         set_handler(SIGWINCH, on_wake, SA_RESTART);
-}
-
-void terminal_guard_thread(void)
-{
-        sigset_t set;
-        (void)sigemptyset(&set);
-        for (size_t i = 0; i < COUNT_OF(crashes); i++)
-                (void)sigaddset(&set, crashes[i]);
-        (void)pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
 /* --- the screen --- */

@@ -1,7 +1,7 @@
 /* terminal.h: the terminal while a program has the whole screen: its size, its keys, and the way back.
  *
- * The terminal is as it was after terminal_close(), after SIGTERM and its like, after a crash (of the first thread, and
- * of those that called terminal_guard_thread()), and while the process is stopped.  There is one terminal: only one
+ * The terminal is as it was after terminal_close(), after SIGTERM and its like, after a crash (of whichever
+ * thread: base/thread_signals.h), and while the process is stopped.  There is one terminal: only one
  * thread may use this. */
 #ifndef QUIVER_CLI_TOP_TERMINAL_H
 #define QUIVER_CLI_TOP_TERMINAL_H
@@ -24,9 +24,5 @@ void terminal_say(const char *text);
 /* Waits until a key was pressed, the size has changed or the process was continued, at most so long.  Appends the bytes
  * of the keys.  0, or -EPIPE: nobody will press any more. */
 int terminal_wait(uint64_t wait_ms, struct buffer *keys);
-
-/* A thread that blocks all signals must not block those of its own crash: else it ends the process, and nothing is
- * restored. */
-void terminal_guard_thread(void);
 
 #endif

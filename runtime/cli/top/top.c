@@ -33,31 +33,16 @@ struct top {
 
 /* --- looking at the store --- */
 
-/* A status look whose part on the client's thread does not leave the terminal as it is if it crashes. */
-struct guarded_look {
-        struct status_look look;
-        bool (*next)(struct look *look);
-};
-
-static bool next_guarded(struct look *look)
-{
-        struct guarded_look *guarded = container_of(look, struct guarded_look, look.look);
-        terminal_guard_thread();
-        return guarded->next(look);
-}
-
 static int fetch_status(struct top *top, struct error *error)
 {
-        struct guarded_look guarded = { 0 };
-        status_look_init(&guarded.look, top->store->config.store.url.text, clock_wall_ms());
-        guarded.next = guarded.look.look.next;
-        guarded.look.look.next = next_guarded;
-        int r = cli_look(top->store, &guarded.look.look, error);
+        struct status_look look = { 0 };
+        status_look_init(&look, top->store->config.store.url.text, clock_wall_ms());
+        int r = cli_look(top->store, &look.look, error);
         if (r == 0) {
                 json_decref(top->data.status);
-                top->data.status = status_as_json(&guarded.look.status);
+                top->data.status = status_as_json(&look.status);
         }
-        status_look_free(&guarded.look);
+        status_look_free(&look);
         return r;
 }
 

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "base/thread_signals.h"
 #include "coord/local/bell.h"
 
 #define RETRY_MS 100u
@@ -281,7 +282,7 @@ int worker_start(struct worker *worker, struct error *error)
                 epoll_ctl(worker->epoll_fd, EPOLL_CTL_ADD, worker->wake_fd, &event) < 0)
                 return error_set(error, -errno, "coordination: %s", strerror(errno));
         /* Signals are the loop's affair. */
-        (void)sigfillset(&all);
+        thread_signals_of_others(&all);
         (void)pthread_sigmask(SIG_BLOCK, &all, &before);
         int r = pthread_create(&worker->thread, NULL, worker_main, worker);
         (void)pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/strings.h"
+#include "base/thread_signals.h"
 #include "coord/zookeeper/client_log.h"
 #include "coord/zookeeper/resolve.h"
 
@@ -303,7 +304,7 @@ static void start_handle(struct zk_handle *handle)
         pthread_t thread;
         sigset_t all, before;
         /* Signals are for the loop; the client's threads inherit this. */
-        (void)sigfillset(&all);
+        thread_signals_of_others(&all);
         (void)pthread_sigmask(SIG_BLOCK, &all, &before);
         int r = pthread_create(&thread, NULL, keep, handle);
         (void)pthread_sigmask(SIG_SETMASK, &before, NULL);

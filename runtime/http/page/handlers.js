@@ -11,7 +11,7 @@ const SHAPES = { open: ["ok", "●", "serves"], starting: ["muted", "◌", "star
 
 export function stateOf(handler) {
 	const [level, shape, text] = SHAPES[handler.state] || ["muted", "○", handler.state];
-	return h("span", { class: level }, h("span", { "aria-hidden": "true" }, `${shape} `), text);
+	return h("span", { class: level }, h("span", { "aria-hidden": "true" }, `${shape}\u00a0`), text);
 }
 
 const failures = (handler) => handler.retried + handler.rejected + handler.crashed + handler.timed_out;

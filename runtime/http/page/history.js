@@ -33,17 +33,18 @@ function merged(history) {
 export function plots() {
 	const { data } = wants("history", () => get("/v1/history"));
 	const past = data ? merged(data) : [];
-	const last = past.at(-1)?.at || 0;
-	const all = [...past, ...state.samples.filter((s) => s.at > last)];
+	// What this tab has seen is finer than a point a minute; what it has not seen the hosts remember.
+	const isSeen = (at) => state.samples.some((s) => Math.abs(s.at - at) < MINUTE_MS);
+	const all = [...past.filter((p) => !isSeen(p.at)), ...state.samples].sort((a, b) => a.at - b.at);
 	const to = state.at;
 	const from = Math.max(to - HOUR_MS, Math.min(to - 2 * MINUTE_MS, all[0]?.at || to));
-	const line = (name, field) => ({ name, points: all.filter((p) => p.at >= from).map((p) => [p.at, p[field] ?? null]) });
+	const line = (name, field, points = all) => ({ name, points: points.filter((p) => p.at >= from).map((p) => [p.at, p[field] ?? null]) });
 	const shared = { from, to, gapMs: 2.5 * MINUTE_MS };
 	const hasWaits = past.some((p) => p.wait_p50);
 	return h("div", { class: "plots" },
 		plot({ ...shared, id: "rates", title: "Tasks per second", show: rate, series: [line("done", "done"), line("failed", "failed")] }),
 		hasWaits
-			? plot({ ...shared, id: "waits", title: "Wait before the start", show: age, isLog: true, series: [line("p50", "wait_p50"), line("p99", "wait_p99")] })
+			? plot({ ...shared, id: "waits", title: "Wait before the start", show: age, isLog: true, series: [line("p50", "wait_p50", past), line("p99", "wait_p99", past)] })
 			: plot({ ...shared, id: "oldest", title: "Age of the oldest waiting", show: age, series: [line("oldest", "oldest_ms")] }),
 		plot({ ...shared, id: "backlog", title: "Waiting and running tasks", show: number, isWhole: true, series: [line("waiting", "waiting"), line("running", "running")] }),
 		plot({ ...shared, id: "seats", title: "Seats in use", show: number, isWhole: true, series: [line("in use", "seats_used"), line("seats", "seats")] }));

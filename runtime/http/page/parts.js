@@ -135,7 +135,7 @@ export function bulk(a) {
 export const seen = (filter, time) => ({ ...filter, before: time, all: Object.values(filter).some((v) => v !== "" && v !== null && v !== undefined) ? "" : 1 });
 
 // A word with a shape: its meaning does not hang on the colour.
-export const level = (name, text) => h("span", { class: name }, h("span", { "aria-hidden": "true" }, { ok: "● ", warn: "◆ ", bad: "▲ ", muted: "○ " }[name]), text);
+export const level = (name, text) => h("span", { class: name }, h("span", { "aria-hidden": "true" }, { ok: "●\u00a0", warn: "◆\u00a0", bad: "▲\u00a0", muted: "○\u00a0" }[name]), text);
 
 // So many of so many, if there is such a limit.
 export const used = (value, of) => h("span", {}, number(value), of ? h("span", { class: "muted", title: "seats" }, ` / ${number(of)}`) : null);

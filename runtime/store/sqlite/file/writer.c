@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/thread_signals.h"
 #include "store/sqlite/file/checkpoint.h"
 #include "store/sqlite/sqlite.h"
 
@@ -245,7 +246,7 @@ static bool take(struct sqlite_store *s)
 void thread_block_signals(void)
 {
         sigset_t all;
-        (void)sigfillset(&all);
+        thread_signals_of_others(&all);
         (void)pthread_sigmask(SIG_BLOCK, &all, NULL);
 }
 
