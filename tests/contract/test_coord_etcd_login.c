@@ -98,7 +98,7 @@ static void a_forgotten_token_is_replaced_in_the_same_session(void **state)
         struct world *w = *state;
         struct client *c = join_as(w, "fleet", "right"), *visitor;
         uint64_t session = session_of(c);
-        assert_int_equal(client_open(w, options_of("fleet", "right"), false, &visitor, NULL), 0);
+        assert_int_equal(client_connect(w, options_of("fleet", "right"), false, &visitor, NULL), 0);
         assert_int_equal(create(c, "login/again", "0", 0, NULL, NULL), 0);
         assert_int_equal(get(visitor, "login/again", false, NULL, NULL), 0);
         assert_int_equal(get(c, "login/again", true, NULL, NULL), 0);
