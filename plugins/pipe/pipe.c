@@ -150,6 +150,11 @@ static int on_later(struct call *call)
         return not_now(call, QV_LATER);
 }
 
+static int on_limited(struct call *call)
+{
+        return not_now(call, QV_LIMITED);
+}
+
 static int on_reject(struct call *call)
 {
         return not_done(call, QV_REJECT);
@@ -169,6 +174,7 @@ static const struct {
         { "done", on_done },
         { "retry", on_retry },
         { "later", on_later },
+        { "limited", on_limited },
         { "reject", on_reject },
         { "unavailable", on_unavailable },
         { "result", on_result },

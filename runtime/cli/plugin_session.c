@@ -355,7 +355,7 @@ void plugin_session_put_outcomes(
         const uint64_t outcomes[OUTCOME_INTERRUPTED + 1], const char *separator, struct buffer *to)
 {
         static const enum outcome all[] = { OUTCOME_DONE, OUTCOME_RETRY, OUTCOME_REJECT, OUTCOME_UNAVAILABLE,
-                OUTCOME_LATER, OUTCOME_CRASHED, OUTCOME_TIMED_OUT, OUTCOME_INTERRUPTED };
+                OUTCOME_LATER, OUTCOME_LIMITED, OUTCOME_CRASHED, OUTCOME_TIMED_OUT, OUTCOME_INTERRUPTED };
         const char *before = "";
         for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
                 if (!outcomes[all[i]])

@@ -197,7 +197,7 @@ static int copy_answer(struct ring_host *r, uint32_t index, uint64_t *ret_ticket
 static bool is_runner_outcome(int32_t outcome)
 {
         return (outcome >= OUTCOME_DONE && outcome <= OUTCOME_UNAVAILABLE) || outcome == OUTCOME_LATER ||
-               outcome == OUTCOME_INTERRUPTED;
+               outcome == OUTCOME_LIMITED || outcome == OUTCOME_INTERRUPTED;
 }
 
 int ring_host_next(struct ring_host *r, struct ring_reply *ret, void **ret_owner)

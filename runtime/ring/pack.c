@@ -39,6 +39,8 @@ const char *outcome_name(int outcome)
                 return "UNAVAILABLE";
         case OUTCOME_LATER:
                 return "LATER";
+        case OUTCOME_LIMITED:
+                return "LIMITED";
         case OUTCOME_CRASHED:
                 return "CRASHED";
         case OUTCOME_TIMED_OUT:

@@ -10,13 +10,14 @@
 
 #include "ring/layout.h"
 
-/* How a task ended.  The handler returns one of the first five; the runner or the host sets the others. */
+/* How a task ended.  The handler returns one of the first six; the runner or the host sets the others. */
 enum outcome {
         OUTCOME_DONE = QV_DONE,
         OUTCOME_RETRY = QV_RETRY,
         OUTCOME_REJECT = QV_REJECT,
         OUTCOME_UNAVAILABLE = QV_UNAVAILABLE,
         OUTCOME_LATER = QV_LATER,
+        OUTCOME_LIMITED = QV_LIMITED,
         OUTCOME_CRASHED = 16,     /* the handler died; costs one crash */
         OUTCOME_TIMED_OUT = 17,   /* the handler did not stop at its timeout; costs one crash */
         OUTCOME_INTERRUPTED = 18, /* Quiver ended it (shutdown, a neighbour's crash, a lost lease); costs nothing */

@@ -75,7 +75,7 @@ static void answer_unstarted(struct seat *s, uint32_t index, const char *why)
 static int32_t known_outcome(struct seat_task *w, int32_t outcome)
 {
         char text[QV_ERROR_MAX];
-        if ((outcome >= QV_DONE && outcome <= QV_UNAVAILABLE) || outcome == QV_LATER)
+        if ((outcome >= QV_DONE && outcome <= QV_UNAVAILABLE) || outcome == QV_LATER || outcome == QV_LIMITED)
                 return outcome;
         if (outcome == QV_PENDING)
                 (void)snprintf(text, sizeof(text), "the handler returned QV_PENDING (%d), which is reserved", outcome);

@@ -86,7 +86,7 @@ void seat_task_reply(const struct seat_task *w, int32_t outcome, struct ring_rep
                 ret->submits_count = w->submits_count;
                 return;
         }
-        if (outcome == OUTCOME_RETRY || outcome == OUTCOME_LATER) {
+        if (outcome == OUTCOME_RETRY || outcome == OUTCOME_LATER || outcome == OUTCOME_LIMITED) {
                 ret->has_retry_after = w->has_retry_after;
                 ret->retry_after_ms = w->retry_after_ms;
         }

@@ -237,6 +237,7 @@ static void take_shares(struct limit_share *s)
         bool has_room = !held.closed_ms && held.others < limit->concurrency && held.holders < STORE_LIMIT_HOLDERS;
         uint64_t room = has_room ? limit->concurrency - held.others : 0;
         s->granted = max_u64(min_u64(s->want, room), min_u64(s->keep, held.own));
+        s->is_over = s->granted > room;
         s->left_ms = s->granted ? s->lease_ms : 0;
         if (s->granted)
                 put_holder(s, nonce, s->granted, s->now_ms + s->lease_ms);
@@ -255,7 +256,7 @@ static void take_shares(struct limit_share *s)
 void limit_share_take(struct limit_share *s)
 {
         s->granted = s->left_ms = s->retry_ms = s->rest_ms = s->closed_ms = 0;
-        s->has_waiting = false;
+        s->has_waiting = s->is_over = false;
         if (s->limit->rate)
                 take_tokens(s);
         else

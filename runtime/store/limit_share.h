@@ -26,7 +26,7 @@ struct limit_share {
         uint64_t left_ms;
         uint64_t retry_ms;
         uint64_t closed_ms;
-        bool has_waiting;
+        bool has_waiting, is_over;
         struct buffer after; /* the new record; empty: the value is at rest.  The caller frees it */
         bool is_changed;     /* `after` is to be stored */
         uint64_t rest_ms;    /* when the value is at rest, unless somebody takes more */

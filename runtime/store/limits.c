@@ -36,7 +36,7 @@ void store_limit_take(struct store *store, struct store_limit_take *take)
                 if (item->close_ms > STORE_LIMIT_LEASE_MS)
                         request_refuse(request, "limit: a value is closed for up to an hour");
                 item->granted = item->left_ms = item->retry_ms = item->closed_ms = 0;
-                item->is_full = item->has_waiting = false;
+                item->is_full = item->has_waiting = item->is_over = false;
         }
         take->used = (struct store_limit){ .name = take->limit.name };
         request_start(request);

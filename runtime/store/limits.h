@@ -54,6 +54,7 @@ struct store_limit_item {
         uint64_t left_ms;   /* what was granted lasts so long from now */
         uint64_t retry_ms;  /* less was granted than wanted: there may be more after this */
         bool is_full;       /* nothing was granted, since there are values_max others that are not at rest */
+        bool is_over;       /* concurrency: more is held than there is, so what ends is not replaced */
         bool has_waiting;   /* concurrency: another holder wants some and has none */
         uint64_t closed_ms; /* it is closed for so long from now */
 };

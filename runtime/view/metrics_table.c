@@ -86,6 +86,20 @@ const struct metric_family metric_families[METRICS] = {
                 "Different names of tasks that were claimed here and that no handler of this host serves; at most "
                 "32." },
 
+        [METRIC_LIMIT_STARTED] = { "quiver_limit_started_total", COUNTER, "limit",
+                "Tasks that started here under a limit of the app." },
+        [METRIC_LIMIT_SHARES] = { "quiver_limit_shares", GAUGE, "limit state",
+                "What this host holds of a limit. state: granted (tokens that are not used, or shares in all), used "
+                "(shares of tasks that run)." },
+        [METRIC_LIMIT_WAITING] = { "quiver_limit_tasks_waiting", GAUGE, "limit",
+                "Claimed tasks that wait for the limit. Those that wait in the store are in quiver_keys_waiting." },
+        [METRIC_LIMIT_REFUSED] = { "quiver_limit_refused_total", COUNTER, "limit",
+                "Requests for a share of which nothing was granted." },
+        [METRIC_LIMIT_LOST] = { "quiver_limit_tokens_lost_total", COUNTER, "limit",
+                "Tokens of a rate that were granted and not used in time." },
+        [METRIC_LIMIT_CLOSED] = { "quiver_limit_closed_total", COUNTER, "limit",
+                "Times that a handler here said that it is too much (LIMITED), which closes the limit for a while." },
+
         [METRIC_STORE_CALL] = { "quiver_store_call_seconds", HISTOGRAM, "call",
                 "How long the store took to answer. call: acquire, page, names, schedules, advance, wake, fires, "
                 "release, renew." },

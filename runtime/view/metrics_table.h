@@ -39,6 +39,13 @@ enum metric {
         METRIC_TASK_RUN,
         METRIC_RUNNER_EXITS,
         METRIC_UNSERVED_HANDLERS,
+
+        METRIC_LIMIT_STARTED,
+        METRIC_LIMIT_SHARES,
+        METRIC_LIMIT_WAITING,
+        METRIC_LIMIT_REFUSED,
+        METRIC_LIMIT_LOST,
+        METRIC_LIMIT_CLOSED,
         /* of this host */
         METRIC_STORE_CALL,
         METRIC_STORE_CALLS_FAILED,

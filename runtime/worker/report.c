@@ -192,7 +192,7 @@ static int take_outcome(struct work_report *r, const json_t *value, struct error
                 const char *name;
                 enum outcome outcome;
         } outcomes[] = { { "done", OUTCOME_DONE }, { "retry", OUTCOME_RETRY }, { "reject", OUTCOME_REJECT },
-                { "unavailable", OUTCOME_UNAVAILABLE }, { "later", OUTCOME_LATER } };
+                { "unavailable", OUTCOME_UNAVAILABLE }, { "later", OUTCOME_LATER }, { "limited", OUTCOME_LIMITED } };
         const char *text = plain_text(value);
         for (size_t i = 0; text && i < sizeof(outcomes) / sizeof(outcomes[0]); i++)
                 if (!strcmp(text, outcomes[i].name)) {
@@ -276,13 +276,14 @@ static int check_whole(const json_t *object, const struct work_report *r, struct
         if (r->kind == REPORT_HEARTBEAT)
                 return 0;
         if (!json_object_get(object, "outcome"))
-                return error_set(
-                        error, -EINVAL, "outcome: is missing; it is done, retry, later, reject or unavailable");
+                return error_set(error, -EINVAL,
+                        "outcome: is missing; it is done, retry, later, limited, reject or unavailable");
         if (r->outcome != OUTCOME_DONE && (r->has_result || r->follow_ups_count))
                 return error_set(error, -EINVAL, "result, follow_ups: belong to the outcome done");
         if (r->has_retry_after && r->outcome != OUTCOME_RETRY && r->outcome != OUTCOME_LATER &&
-                r->outcome != OUTCOME_UNAVAILABLE)
-                return error_set(error, -EINVAL, "retry_after: belongs to the outcomes retry, later and unavailable");
+                r->outcome != OUTCOME_LIMITED && r->outcome != OUTCOME_UNAVAILABLE)
+                return error_set(
+                        error, -EINVAL, "retry_after: belongs to the outcomes retry, later, limited and unavailable");
         return 0;
 }
 

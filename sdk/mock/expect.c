@@ -61,8 +61,8 @@ int qv_mock_expect_text(
 static const char *outcome_text(int32_t outcome, char text[16])
 {
         static const char *const names[] = { "QV_DONE", "QV_RETRY", "QV_REJECT", "QV_UNAVAILABLE", "QV_PENDING",
-                "QV_LATER" };
-        if (outcome >= QV_DONE && outcome <= QV_LATER)
+                "QV_LATER", "QV_LIMITED" };
+        if (outcome >= QV_DONE && outcome <= QV_LIMITED)
                 return names[outcome];
         if (outcome == QV_MOCK_CRASHED)
                 return "QV_MOCK_CRASHED";

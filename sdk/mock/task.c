@@ -147,7 +147,7 @@ static void settle(struct qv_mock *mock, struct record *record, int32_t outcome)
                 task->crashes++;
         } else if (outcome == QV_LATER) {
                 task->laters++;
-        } else if (outcome < QV_DONE || outcome > QV_UNAVAILABLE) {
+        } else if (outcome != QV_LIMITED && (outcome < QV_DONE || outcome > QV_UNAVAILABLE)) {
                 char text[96];
                 (void)snprintf(text, sizeof(text), "the handler returned %d, which is no outcome%s", outcome,
                         outcome == QV_PENDING ? " yet (QV_PENDING is reserved)" : "");
@@ -163,7 +163,8 @@ static void settle(struct qv_mock *mock, struct record *record, int32_t outcome)
         task->result_size = is_done ? staged->result_size : 0;
         task->submits = is_done ? staged->submits : NULL;
         task->submits_count = is_done ? staged->submits_count : 0;
-        task->retry_after_ms = outcome == QV_RETRY || outcome == QV_LATER ? staged->retry_after_ms : -1;
+        bool has_delay = outcome == QV_RETRY || outcome == QV_LATER || outcome == QV_LIMITED;
+        task->retry_after_ms = has_delay ? staged->retry_after_ms : -1;
         record->lent = NULL;
         qv_mock_drop(&record->loans);
 }

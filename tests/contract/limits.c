@@ -251,6 +251,7 @@ static void nobody_holds_more_than_there_is(void **state)
                 assert_int_equal(item.retry_ms, model.retry_ms);
                 assert_int_equal(item.closed_ms, model.closed_ms);
                 assert_int_equal(item.has_waiting, model.has_waiting);
+                assert_int_equal(item.is_over, model.is_over);
                 buffer_free(&record);
                 record = model.after;
                 held[who] = item.granted;

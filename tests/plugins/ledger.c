@@ -11,6 +11,7 @@
  *           regicide       kill the host
  *           down:FILE      say UNAVAILABLE as long as FILE is there
  *           away:FILE      say LATER as long as FILE is there
+ *           limited:FILE   say LIMITED as long as FILE is there, for 300 ms
  *           save:TEXT      save a checkpoint
  *           progress:N:M   say that N of M are done
  *           submit:KEY     stage a follow-up for KEY, whose payload is the same number
@@ -203,7 +204,10 @@ static int32_t obey(const struct qv_task *task, const char *word)
                 return access(value, F_OK) == 0 ? (qv_errorf(task, "it is down"), QV_UNAVAILABLE) : QV_DONE;
         else if (starts_with(word, "away:", &value))
                 return access(value, F_OK) == 0 ? (qv_errorf(task, "it is away"), QV_LATER) : QV_DONE;
-        else if (starts_with(word, "save:", &value))
+        else if (starts_with(word, "limited:", &value)) {
+                (void)task->host->retry_after(task->host, task, 300);
+                return access(value, F_OK) == 0 ? (qv_errorf(task, "too much"), QV_LIMITED) : QV_DONE;
+        } else if (starts_with(word, "save:", &value))
                 (void)task->host->checkpoint(task->host, task, value, strlen(value));
         else if (starts_with(word, "progress:", &value))
                 (void)task->host->progress(

@@ -93,6 +93,12 @@ static void what_is_in_use_is_kept_when_a_limit_is_lowered(void **state)
 {
         (void)state;
         /* 6 are held of 5: who uses 3 keeps 3, and gets nothing more. */
+        struct limit_share over = ask(&slots, AA ":3:1763256000100 " BB ":3:1763256000100", 4, 3, 0);
+        assert_true(over.is_over);
+        buffer_free(&over.after);
+        over = ask(&slots, AA ":3:1763256000100 " BB ":3:1763256000100", 4, 2, 0);
+        assert_false(over.is_over);
+        buffer_free(&over.after);
         expect(ask(&slots, AA ":3:1763256000100 " BB ":3:1763256000100", 4, 3, 0), 3,
                 AA ":3:1763256000100 " BB ":3:1763256001000");
         expect(ask(&slots, AA ":3:1763256000100 " BB ":3:1763256000100", 4, 1, 0), 2,

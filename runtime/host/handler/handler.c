@@ -239,6 +239,7 @@ static void count(struct outcome_counts *counts, enum outcome outcome)
                 counts->retried++;
                 break;
         case OUTCOME_LATER:
+        case OUTCOME_LIMITED:
                 counts->later++;
                 break;
         case OUTCOME_REJECT:
@@ -319,6 +320,21 @@ static void end_start(struct handler *handler, struct shard *shard, struct claim
         shard_ended(shard, c, pending, now_ms);
 }
 
+/* The other side says that it is too much: what the task is limited by is closed, for all hosts. */
+static bool close_limits(struct handler *handler, const struct handler_config *settings, const struct claimed *c,
+        const struct settled *settled, uint64_t now_ms)
+{
+        struct limit_task task = { .pool = handler->slot, .key = c->key, .headers = c->headers };
+        const struct ring_reply *reply = settled->reply;
+        uint64_t close_ms = reply && reply->has_retry_after ? reply->retry_after_ms : settings->later.wait_ms;
+        if (settled->outcome != OUTCOME_LIMITED ||
+                !limits_close(handler->all->dispatch->routes.limits, &task, close_ms, now_ms))
+                return false;
+        log_event(LEVEL_INFO, "limit-closed", "handler=%s id=%s key=%s for_ms=%" PRIu64 " error=%s", handler->name,
+                c->id.data, LOG_QUOTE(c->key.data), close_ms, LOG_QUOTE(settled->error));
+        return true;
+}
+
 static void on_settled(void *owner, struct pool_task *task, const struct settled *settled)
 {
         struct generation *generation = owner;
@@ -353,6 +369,7 @@ static void on_settled(void *owner, struct pool_task *task, const struct settled
         char error[NOTE_TEXT_MAX + 1];
         judged.error = with_place(error, handler, generation, c, settled);
         judged.is_later_off = !handler->all->has_later;
+        judged.is_limit_closed = close_limits(handler, generation->settings, c, settled, now_ns / NS_PER_MS);
         judged.is_excused = is_fresh(c) && rollout_excuses(&handler->rollout, &generation->version, settled->outcome);
         if (tells_of_version(c, settled->outcome))
                 handler_task_ended(handler, generation, settled->outcome);
@@ -388,6 +405,8 @@ void handler_settle_lent(struct handler *handler, struct lent *lent, struct sett
         const char *error = settled->error;
         settled->why = lent->is_cancelled ? BLAME_CANCEL : settled->why;
         settled->is_later_off = !handler->all->has_later;
+        settled->is_limit_closed =
+                generation && close_limits(handler, generation->settings, c, settled, clock_boot_ms());
         if (settled->checkpoint) {
                 buffer_clear(&c->checkpoint);
                 buffer_put(&c->checkpoint, settled->checkpoint, settled->checkpoint_size);

@@ -234,7 +234,7 @@ uint64_t limit_available(const struct limit_bucket *b, const struct limit_task *
         if (limit_is_rate(b->of))
                 return b->granted;
         /* A task is stopped when the lease of its shard is over: the share has to last as long. */
-        if (b->until_ms < task->until_ms)
+        if (b->until_ms < task->until_ms || b->is_over)
                 return 0;
         uint64_t used = b->in_use + b->is_giving_up;
         return b->granted > used ? b->granted - used : 0;
@@ -307,21 +307,23 @@ bool limits_name_opens(struct limits *l, struct span name, uint32_t keys)
         return true;
 }
 
-bool limits_close(struct limits *l, const struct limit_task *task, struct span name, uint64_t close_ms, uint64_t now_ms)
+bool limits_close(struct limits *l, const struct limit_task *task, uint64_t close_ms, uint64_t now_ms)
 {
-        bool has_closed = false;
-        for (uint32_t i = 0; limits_has(l, task->pool) && i < l->pools[task->pool].count; i++) {
-                struct limit *limit = l->pools[task->pool].list[i];
-                if (name.size && !span_is(name, span_of_text(limit->name)))
+        if (!limits_has(l, task->pool))
+                return false;
+        const struct limits_pool *p = &l->pools[task->pool];
+        bool has_rate = limit_is_rate(p->list[p->count - 1]);
+        for (uint32_t i = 0; i < p->count; i++) {
+                if (limit_is_rate(p->list[i]) != has_rate)
                         continue;
-                struct limit_bucket *b = limit_bucket_ensure(l, limit, task);
+                struct limit_bucket *b = limit_bucket_ensure(l, p->list[i], task);
                 uint64_t until_ms = now_ms + max_u64(1, min_u64(close_ms, STORE_LIMIT_LEASE_MS));
                 if (until_ms > b->closed_ms) {
                         b->closed_ms = until_ms;
                         b->is_close_told = false;
                 }
-                limit->counts.closed++;
-                l->is_stirred = has_closed = true;
+                p->list[i]->counts.closed++;
         }
-        return has_closed;
+        l->is_stirred = true;
+        return true;
 }

@@ -47,6 +47,7 @@ struct limit_bucket {
         bool is_asking;                   /* a call that is under way has it */
         bool has_waiting;                 /* another holder has none and wants some */
         bool is_stored;                   /* keys of some shard wait for it in the store */
+        bool is_over;                     /* the app holds more than there is: what ends here is not replaced */
         bool is_giving_up;                /* one share less is to be had */
         int64_t wake_left;                /* is_stored: so many more of its keys may be woken */
         uint64_t pass;                    /* what follows was counted in that pass */
@@ -181,10 +182,9 @@ uint64_t limits_due_ms(const struct limits *l);
 /* Whether keys that wait for that name are to be woken; counts a page of `keys` of them. */
 bool limits_name_opens(struct limits *l, struct span name, uint32_t keys);
 
-/* The handler of a task says that a limit of its is closed for a while; `name` empty: all of them.  False: it has no
- * such limit. */
-bool limits_close(
-        struct limits *l, const struct limit_task *task, struct span name, uint64_t close_ms, uint64_t now_ms);
+/* The handler of a task says that it is too much: the rates that the task is under are closed for a while, each for its
+ * value; if there is none, the concurrencies.  False: it is under no limit. */
+bool limits_close(struct limits *l, const struct limit_task *task, uint64_t close_ms, uint64_t now_ms);
 
 /* --- calls --- */
 

@@ -61,7 +61,8 @@ static bool is_to_ask(
         item->want = shares_wanted(l, b, now_ms);
         item->keep = min_u64(b->in_use, item->want);
         bool is_to_renew = (b->granted || b->in_use) && now_ms >= b->renew_ms;
-        return (item->want != b->granted && now_ms >= b->ask_ms) || is_to_renew || is_to_close;
+        bool is_other = item->want != b->granted || (b->is_over && b->in_use < b->granted);
+        return (is_other && now_ms >= b->ask_ms) || is_to_renew || is_to_close;
 }
 
 struct limit *limits_next_call(
@@ -114,6 +115,7 @@ static void got_shares(
         b->until_ms = b->of->sent_ms + item->left_ms;
         b->renew_ms = b->of->sent_ms + min_u64(l->ttl_ms / 3, RENEW_MAX_MS);
         b->has_waiting = item->has_waiting;
+        b->is_over = item->is_over;
         if (item->granted == item->want) {
                 b->pace_ms = 0;
                 b->ask_ms = max_u64(b->ask_ms, now_ms);

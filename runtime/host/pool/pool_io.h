@@ -21,10 +21,11 @@
 /* How a task ended in the pool. */
 struct settled {
         enum outcome outcome;
-        bool is_suspect;    /* the cause of a crash is unknown: offer the task again with is_suspect set */
-        bool never_started; /* the task was given back before it started */
-        bool is_excused;    /* set by the pool_io's owner: the handler's new version is to blame, not the task */
-        bool is_later_off;  /* set by the same: the app cannot count LATER, so it is a RETRY */
+        bool is_suspect;      /* the cause of a crash is unknown: offer the task again with is_suspect set */
+        bool never_started;   /* the task was given back before it started */
+        bool is_excused;      /* set by the pool_io's owner: the handler's new version is to blame, not the task */
+        bool is_limit_closed; /* set by the same: LIMITED, and a limit of the task's is closed for it */
+        bool is_later_off;    /* set by the same: the app cannot count LATER, so it is a RETRY */
         enum blame_why why;
         const char *error;              /* "" if there is none */
         const struct ring_reply *reply; /* the handler's answer; NULL if there is none */

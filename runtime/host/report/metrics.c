@@ -288,6 +288,44 @@ static void put_handlers(const struct handlers *all, const struct survey *survey
         metrics_put_one(to, METRIC_UNSERVED_HANDLERS, all->dispatch->routes.unserved_count);
 }
 
+/* --- limits --- */
+
+static void put_limit(const struct limits *limits, const struct limit *limit, int family, struct metrics *to)
+{
+        struct limit_sums sums = limit_sum(limits, limit, clock_boot_ms());
+        switch (family) {
+        case METRIC_LIMIT_STARTED:
+                metrics_put(to, (double)limit->counts.started, limit->name);
+                break;
+        case METRIC_LIMIT_SHARES:
+                metrics_put(to, (double)sums.granted, limit->name, "granted");
+                metrics_put(to, (double)sums.in_use, limit->name, "used");
+                break;
+        case METRIC_LIMIT_WAITING:
+                metrics_put(to, (double)sums.waiting, limit->name);
+                break;
+        case METRIC_LIMIT_REFUSED:
+                metrics_put(to, (double)limit->counts.refused, limit->name);
+                break;
+        case METRIC_LIMIT_LOST:
+                metrics_put(to, (double)limit->counts.lost, limit->name);
+                break;
+        default:
+                metrics_put(to, (double)limit->counts.closed, limit->name);
+                break;
+        }
+}
+
+static void put_limits(const struct limits *limits, struct metrics *to)
+{
+        for (int family = METRIC_LIMIT_STARTED; family <= METRIC_LIMIT_CLOSED; family++) {
+                metrics_begin(to, (enum metric)family);
+                for (uint32_t i = 0; limits && i < limits->count; i++)
+                        if (limits->list[i]->is_defined)
+                                put_limit(limits, limits->list[i], family, to);
+        }
+}
+
 /* --- the host --- */
 
 static void put_reloads(const struct reload *reload, struct metrics *to)
@@ -338,6 +376,7 @@ void host_metrics_put(const struct host_metrics *from, struct survey *survey, st
         survey_take(survey, from->handlers, from->shards, now_ms, clock_wall_ms());
         put_shards(from, survey, now_ms, to);
         put_handlers(from->handlers, survey, to);
+        put_limits(from->handlers->dispatch->routes.limits, to);
         put_store_calls(from->shards, to);
         metrics_put_one(to, METRIC_STORE_UP, !from->membership->has_lost_store);
         metrics_put_one(to, METRIC_MEMBER, membership_is_in(from->membership));

@@ -162,6 +162,11 @@ enum retry_verdict retry_judge(const struct handler_config *handler, const struc
         case OUTCOME_LATER:
                 pending = said_later(handler, claimed, settled, random);
                 break;
+        case OUTCOME_LIMITED:
+                if (settled->is_limit_closed)
+                        return VERDICT_AGAIN; /* it waits in its place for the limit to open */
+                pending = said_later(handler, claimed, settled, random);
+                break;
         case OUTCOME_UNAVAILABLE:
                 /* Not the task's fault; the pool pauses, and the task waits in its place. */
                 return VERDICT_AGAIN;

@@ -53,14 +53,14 @@ struct qv_mock_task {
         uint32_t starts;  /* how often the task was started */
 
         /* The outcome of the last start.  Result and follow-ups are NULL or 0 after any other outcome than QV_DONE. */
-        int32_t outcome;    /* QV_DONE, QV_RETRY, QV_REJECT, QV_UNAVAILABLE, QV_LATER, QV_MOCK_CRASHED; -1: never
+        int32_t outcome;    /* QV_DONE, QV_RETRY, QV_REJECT, QV_UNAVAILABLE, QV_LATER, QV_LIMITED, QV_MOCK_CRASHED; -1: never
                                started */
         const char *error;  /* NULL: none was given, or the task is done */
         const char *result; /* followed by a NUL that is not counted; NULL: none */
         size_t result_size;
         const struct qv_submit *submits; /* follow-ups, in order; they point to the mock's copies */
         size_t submits_count;
-        int64_t retry_after_ms;                 /* -1: not set, or the outcome is neither QV_RETRY nor QV_LATER */
+        int64_t retry_after_ms;                 /* -1: not set, or the outcome is none that waits */
         uint64_t progress_done, progress_total; /* the latest report */
 
         const char *checkpoint; /* the latest one, for the next start; a NUL follows it; NULL: none */

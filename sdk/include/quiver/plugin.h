@@ -58,6 +58,11 @@ enum {
         /* Not now, and not the task's fault: its key alone waits, for retry_after() or the handler's later.wait, and
          * other keys go on.  It costs no attempt, up to later.max times for one task; beyond that it is QV_RETRY. */
         QV_LATER = 5,
+        /* The other side says that it is too much (HTTP 429): what limits the handler (`limited_by`) is closed for all
+         * hosts, for retry_after() or the handler's later.wait, an hour at most: its rates, or if it has none its
+         * concurrencies, each for the value of this task alone.  The task costs nothing and waits for that.  Without
+         * such a limit it is QV_LATER.  A host of version 0.1 takes it for QV_RETRY. */
+        QV_LIMITED = 6,
 };
 
 enum { QV_LOG_ERROR = 0, QV_LOG_WARN = 1, QV_LOG_INFO = 2, QV_LOG_DEBUG = 3 };
@@ -191,7 +196,7 @@ struct qv_host {
         int32_t (*submit)(
                 const struct qv_host *host, const struct qv_task *task, const struct qv_submit *submit) QV_NOEXCEPT;
 
-        /* With QV_RETRY or QV_LATER: sets the delay, instead of the configured one.  Returns 0. */
+        /* With QV_RETRY, QV_LATER or QV_LIMITED: sets the delay, instead of the configured one.  Returns 0. */
         int32_t (*retry_after)(const struct qv_host *host, const struct qv_task *task, uint64_t delay_ms) QV_NOEXCEPT;
 
         /* Reports progress: resets the handler's stall timer, but not its deadline; the numbers are shown in status.
@@ -254,7 +259,7 @@ struct qv_plugin {
          * runner does not start; call qv_init_errorf() first.  close() is not called after a failed init. */
         int32_t (*init)(const struct qv_host *host, void **ret_self) QV_NOEXCEPT;
 
-        /* Does one task and returns QV_DONE, QV_RETRY, QV_REJECT, QV_UNAVAILABLE or QV_LATER.  A long task checks
+        /* Does one task and returns QV_DONE, QV_RETRY, QV_REJECT, QV_UNAVAILABLE, QV_LATER or QV_LIMITED.  A long task checks
          * qv_stop() from time to time: the process is killed `grace` after the flag was raised. */
         int32_t (*handle)(void *self, const struct qv_task *task) QV_NOEXCEPT;
 

@@ -27,8 +27,8 @@ export interface Task {
 }
 
 export class Outcome extends Error {
-  constructor(kind: 'reject' | 'retry' | 'later' | 'unavailable', why?: string, fields?: { after_ms?: number });
-  kind: 'reject' | 'retry' | 'later' | 'unavailable';
+  constructor(kind: 'reject' | 'retry' | 'later' | 'limited' | 'unavailable', why?: string, fields?: { after_ms?: number });
+  kind: 'reject' | 'retry' | 'later' | 'limited' | 'unavailable';
   fields: { after_ms?: number };
 }
 

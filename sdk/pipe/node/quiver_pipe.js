@@ -8,12 +8,12 @@ Object.defineProperty(process, 'stdout', { get: () => process.stderr });
 
 const NUMBERS = ['attempt', 'attempts_max', 'crashes', 'submitted_ms', 'fence_epoch', 'fence_start', 'deadline_ms'];
 
-// throw new Outcome('reject' | 'retry' | 'later' | 'unavailable', why, {after_ms: …})
+// throw new Outcome('reject' | 'retry' | 'later' | 'limited' | 'unavailable', why, {after_ms: …})
 class Outcome extends Error {
   constructor(kind, why = '', fields = {}) {
     super(why);
-    if (!['reject', 'retry', 'later', 'unavailable'].includes(kind)) {
-      throw new TypeError(`an Outcome is reject, retry, later or unavailable, not ${util.inspect(kind)}`);
+    if (!['reject', 'retry', 'later', 'limited', 'unavailable'].includes(kind)) {
+      throw new TypeError(`an Outcome is reject, retry, later, limited or unavailable, not ${util.inspect(kind)}`);
     }
     Object.assign(this, { kind, fields });
   }

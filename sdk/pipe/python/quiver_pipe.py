@@ -14,11 +14,11 @@ NUMBERS = ("attempt", "attempts_max", "crashes", "submitted_ms", "fence_epoch", 
 
 
 class Outcome(Exception):
-    """raise Outcome("reject" | "retry" | "later" | "unavailable", why); for retry and later also after_ms=…"""
+    """raise Outcome("reject" | "retry" | "later" | "limited" | "unavailable", why); for retry, later and limited also after_ms=…"""
     def __init__(self, kind, why="", **fields):
         super().__init__(why)
-        if kind not in ("reject", "retry", "later", "unavailable"):
-            raise ValueError(f"an Outcome is reject, retry, later or unavailable, not {kind!r}")
+        if kind not in ("reject", "retry", "later", "limited", "unavailable"):
+            raise ValueError(f"an Outcome is reject, retry, later, limited or unavailable, not {kind!r}")
         self.kind, self.fields = kind, fields
 
 

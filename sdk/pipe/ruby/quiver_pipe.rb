@@ -10,14 +10,14 @@ module QuiverPipe
 
   NUMBERS = %w[attempt attempts_max crashes submitted_ms fence_epoch fence_start deadline_ms].freeze
 
-  # raise QuiverPipe::Outcome.new(:reject | :retry | :later | :unavailable, why, after_ms: …)
+  # raise QuiverPipe::Outcome.new(:reject | :retry | :later | :limited | :unavailable, why, after_ms: …)
   class Outcome < StandardError
     attr_reader :kind, :fields
 
     def initialize(kind, why = "", **fields)
       super(why)
-      unless %w[reject retry later unavailable].include?(kind.to_s)
-        raise ArgumentError, "an Outcome is reject, retry, later or unavailable, not #{kind.inspect}"
+      unless %w[reject retry later limited unavailable].include?(kind.to_s)
+        raise ArgumentError, "an Outcome is reject, retry, later, limited or unavailable, not #{kind.inspect}"
       end
 
       @kind, @fields = kind, fields

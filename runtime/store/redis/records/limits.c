@@ -7,7 +7,7 @@
 
 #define KEYS       3
 #define ITEM_ARGS  4 /* value, want, keep, close */
-#define ITEM_PARTS 6 /* granted, left, retry, is_full, has_waiting, closed */
+#define ITEM_PARTS 7 /* granted, left, retry, is_full, has_waiting, closed, is_over */
 
 static struct redis_call *limit_call(struct redis_op *op, enum script_number script, struct span name, unsigned args)
 {
@@ -39,6 +39,7 @@ static void take_answer(struct redis_call *call, const redisReply *reply)
                 item->is_full = answer_bool(op, parts[3], "state");
                 item->has_waiting = answer_bool(op, parts[4], "state");
                 item->closed_ms = answer_number(op, parts[5], STORE_LIMIT_LEASE_MS, "closure");
+                item->is_over = answer_bool(op, parts[6], "state");
         }
 }
 

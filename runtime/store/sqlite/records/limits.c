@@ -127,6 +127,7 @@ static void take_one(struct sqlite_store *s, const struct store_limit_take *take
         item->retry_ms = share.retry_ms;
         item->closed_ms = share.closed_ms;
         item->has_waiting = share.has_waiting;
+        item->is_over = share.is_over;
 }
 
 void sqlite_limit_take(struct sqlite_store *s, struct store_request *request)

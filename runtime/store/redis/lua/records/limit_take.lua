@@ -2,7 +2,8 @@
 -- limit_take: shares of a limit, for one holder.  ../../limit_share.h says what a record holds and what is granted.
 -- KEYS: limit, values, rest, of quiver:{APP:limit:NAME}.
 -- ARGV: definition, holder, lease, then per item: value, want, keep, close.
--- → the definition that was used, then per item: granted, left, retry, is_full, has_waiting, closed
+-- → the definition that was used, then per item: granted, left, retry, is_full, has_waiting, closed,
+-- is_over
 local limit, values, rest = KEYS[1], KEYS[2], KEYS[3]
 for key, wanted in pairs({ [limit] = 'hash', [values] = 'hash', [rest] = 'zset' }) do
 	local is = redis.call('TYPE', key).ok
@@ -145,7 +146,7 @@ local function take_shares(record, want, keep, close)
 	end
 	local closed_for = closed and closed - now or 0
 	local retry = granted < want and math.max(first or lease, closed_for) or 0
-	return granted, retry, table.concat(parts, ' '), at_rest, closed_for, has_waiting
+	return granted, retry, table.concat(parts, ' '), at_rest, closed_for, has_waiting, granted > room
 end
 
 local function forget(max)
@@ -171,7 +172,7 @@ for i = 4, #ARGV, 4 do
 			is_full = redis.call('HLEN', values) >= values_max
 		end
 	end
-	local granted, retry, after, at_rest, closed, has_waiting
+	local granted, retry, after, at_rest, closed, has_waiting, is_over
 	if is_full then
 		refused = refused + 1
 		local first = redis.call('ZRANGE', rest, 0, 0, 'WITHSCORES')
@@ -179,7 +180,7 @@ for i = 4, #ARGV, 4 do
 	elseif rate > 0 then
 		granted, retry, after, at_rest, closed, has_waiting = take_tokens(record, want, close)
 	else
-		granted, retry, after, at_rest, closed, has_waiting = take_shares(record, want, keep, close)
+		granted, retry, after, at_rest, closed, has_waiting, is_over = take_shares(record, want, keep, close)
 	end
 	if after == '' then
 		redis.call('HDEL', values, value)
@@ -191,6 +192,7 @@ for i = 4, #ARGV, 4 do
 	local n = #reply
 	reply[n + 1], reply[n + 2], reply[n + 3] = granted, granted > 0 and lease or 0, retry
 	reply[n + 4], reply[n + 5], reply[n + 6] = is_full and 1 or 0, has_waiting and 1 or 0, closed or 0
+	reply[n + 7] = is_over and 1 or 0
 end
 if refused > was_refused then
 	redis.call('HSET', limit, 'refused', string.format('%.0f', refused))
