@@ -1,6 +1,7 @@
 /* How much of a limit a holder gets: what cannot be read counts as used up, and heals. */
 #include "check.h"
 
+#include "store/limit_override.h"
 #include "store/limit_share.h"
 
 #define NOW  UINT64_C(1763256000000)
@@ -187,6 +188,30 @@ static void a_definition_reads_as_it_was_written(void **state)
         buffer_free(&text);
 }
 
+static void what_a_person_sets_reads_as_it_was_written(void **state)
+{
+        (void)state;
+        static const char *const bad[] = { "", "rate=5", "version=0 rate=5", "version=1 rate=", "version=1 rate=x",
+                "version=1  rate=5", "version=1 speed=5", "version=1 rate=1000001", "version=1 rate=-1", "version",
+                "version=99999999999999999999" };
+        struct limit_override o = { .version = 7, .rate = 20, .burst = 5, .until_ms = 900 };
+        struct limit_override back = { 0 };
+        struct buffer text = { 0 };
+        limit_override_put(&text, &o);
+        assert_string_equal(buffer_text(&text), "version=7 rate=20 burst=5 until=900");
+        assert_true(limit_override_read(span_of_text(buffer_text(&text)), &back));
+        assert_memory_equal(&back, &o, sizeof(o));
+        assert_true(limit_override_is_on(&o, 899));
+        assert_false(limit_override_is_on(&o, 900));
+        assert_int_equal(limit_override_version(&o, 899), 7);
+        assert_int_equal(limit_override_version(&o, 900), 900);          /* that it is over is news */
+        assert_true(limit_override_read(SPAN_TEXT("version=8"), &back)); /* it was cleared */
+        assert_false(limit_override_is_on(&back, 0));
+        for (size_t i = 0; i < COUNT(bad); i++)
+                assert_false(limit_override_read(span_of_text(bad[i]), &back));
+        buffer_free(&text);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -197,6 +222,7 @@ int main(void)
                 cmocka_unit_test(what_is_closed_grants_nothing_until_then),
                 cmocka_unit_test(there_are_so_many_holders_and_no_more),
                 cmocka_unit_test(a_definition_reads_as_it_was_written),
+                cmocka_unit_test(what_a_person_sets_reads_as_it_was_written),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -466,6 +466,94 @@ static void a_name_opens_when_its_bucket_has_room(void **state)
         rig_end();
 }
 
+/* One that has been given `granted` of what it asked for, at 1000 ms. */
+static void begin_with(struct limits *l, const struct limit_amount *amount, uint64_t granted, uint64_t left_ms)
+{
+        struct strings by = { 0 };
+        struct limit_hold hold;
+        char name[STORE_NAME_MAX + 1];
+        struct limit_task task = { .until_ms = 1500 };
+        struct store_limit_item items[STORE_LIMIT_ITEMS];
+        uint32_t count = 0;
+        strings_add(&by, "x");
+        *l = (struct limits){ .ttl_ms = TTL_MS };
+        limit_define(limits_ensure(l, "x"), amount, NULL, GRACE_MS, 10);
+        limits_serve(l, 0, &by);
+        limits_set_room(l, 0, 4);
+        assert_int_equal(limits_start(l, &task, 1000, &hold, name), LIMIT_WAIT);
+        limits_pass_begin(l);
+        for (unsigned i = 0; i < 3; i++)
+                assert_int_equal(limits_look(l, &task, 1000), LIMIT_WAIT);
+        (void)limits_pass_end(l, 1000);
+        struct limit *limit = limits_next_call(l, 1000, items, &count);
+        assert_non_null(limit);
+        assert_int_equal(count, 1);
+        assert_int_equal(items[0].want, 3);
+        items[0].granted = granted;
+        items[0].left_ms = left_ms;
+        struct store_limit_take take = { .used = limit->store, .items = items, .items_count = 1 };
+        limits_answered(l, limit, &take, 1000);
+        strings_free(&by);
+}
+
+static bool may_start(struct limits *l, uint64_t until_ms, uint64_t now_ms)
+{
+        struct limit_task task = { .until_ms = until_ms };
+        struct limit_hold hold;
+        char name[STORE_NAME_MAX + 1];
+        return limits_start(l, &task, now_ms, &hold, name) == LIMIT_START;
+}
+
+static void shares_are_used_in_their_time_or_not_at_all(void **state)
+{
+        (void)state;
+        struct limits l;
+        struct limit_amount rate = rate_of(100, 20), slots = at_once(9);
+        begin_with(&l, &rate, 3, 95);
+        assert_true(may_start(&l, 1500, 1094));
+        assert_false(may_start(&l, 1500, 1095));
+        limits_free(&l);
+        begin_with(&l, &slots, 3, 700);
+        assert_true(may_start(&l, 1700, 1100));
+        assert_false(may_start(&l, 1701, 1100)); /* its shard's lease lasts longer than the share */
+        assert_false(may_start(&l, 1700, 1700));
+        limits_free(&l);
+        begin_with(&l, &slots, 3, 700);
+        assert_true(limits_close(&l, &(struct limit_task){ 0 }, 50, 1000));
+        assert_false(may_start(&l, 1500, 1049));
+        assert_true(may_start(&l, 1500, 1050));
+        limits_free(&l);
+}
+
+static void what_is_in_use_is_said_when_it_is_renewed(void **state)
+{
+        (void)state;
+        struct limits l;
+        struct limit_amount slots = at_once(9);
+        struct store_limit_item items[STORE_LIMIT_ITEMS];
+        uint32_t count = 0;
+        begin_with(&l, &slots, 3, 700);
+        assert_true(may_start(&l, 1500, 1001));
+        assert_true(may_start(&l, 1500, 1001));
+        assert_non_null(limits_next_call(&l, 1400, items, &count));
+        assert_int_equal(items[0].keep, 2);
+        limits_free(&l);
+}
+
+static void a_home_is_told_less_than_is_allowed(void **state)
+{
+        (void)state;
+        struct store_limit home = { 0 };
+        struct limit_amount amount = rate_of(100, 20);
+        assert_int_equal(limit_plan(&amount, 0, 10, &home), 95);
+        assert_int_equal(home.burst, 10);
+        assert_int_equal(home.period_ms, 1000);
+        amount = rate_of(2, 1);
+        assert_int_equal(limit_plan(&amount, 0, 10, &home), LIMIT_LAG_MIN_MS);
+        assert_int_equal(home.burst, 1);
+        assert_int_equal(home.period_ms, 1040);
+}
+
 static void values_are_apart_and_long_ones_have_a_short_name(void **state)
 {
         (void)state;
@@ -505,6 +593,9 @@ int main(void)
                 cmocka_unit_test(what_a_handler_closes_is_closed_on_every_host),
                 cmocka_unit_test(a_newer_definition_is_used_by_all),
                 cmocka_unit_test(a_name_opens_when_its_bucket_has_room),
+                cmocka_unit_test(shares_are_used_in_their_time_or_not_at_all),
+                cmocka_unit_test(what_is_in_use_is_said_when_it_is_renewed),
+                cmocka_unit_test(a_home_is_told_less_than_is_allowed),
                 cmocka_unit_test(values_are_apart_and_long_ones_have_a_short_name),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
