@@ -395,6 +395,8 @@ local function controls_take()
 			trouble('control: an entry cannot be read; it is passed over')
 		end
 	end
+	-- A key that is held no more, and for which nothing waits, is free before the outcomes are looked at.
+	keys_save()
 	if returned > 0 or #list > 0 then
 		redis.call('HSET', shard, 'returned', #list, 'applied', math.max(applied, #list))
 	end
