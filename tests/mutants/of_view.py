@@ -3,9 +3,9 @@ from noticed_by import CONTRACT, UNIT
 
 MUTANTS = [
     ("status: any number is a rate", "runtime/view/status.c",
-     'return isfinite(value) && value > 0 ? value : 0;', 'return value;', [UNIT("view_status")]),
+     'return isfinite(value) && value > 0 ? value : 0;', 'return value;', [UNIT("view_documents")]),
     ("status: versions without end", "runtime/view/status.c",
-     'if (json_array_size(versions) == VERSIONS_MAX)', 'if (false)', [UNIT("view_status")]),
+     'if (json_array_size(versions) == VERSIONS_MAX)', 'if (false)', [UNIT("view_documents")]),
     # --- quiver top
     ("top: what acts on a terminal", "runtime/cli/top/top_view.c",
      'bool is_bad = is_control(text);', 'bool is_bad = false;', [UNIT("top")]),
