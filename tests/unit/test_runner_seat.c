@@ -72,7 +72,7 @@ static void outcomes_of_the_handler_pass(void **state)
 static void a_number_that_is_no_outcome_is_a_retry_that_names_it(void **state)
 {
         (void)state;
-        static const int32_t wrong[] = { 1000, -1, QV_LATER + 1, OUTCOME_CRASHED, OUTCOME_INTERRUPTED, INT32_MIN };
+        static const int32_t wrong[] = { 1000, -1, QV_LIMITED + 1, OUTCOME_CRASHED, OUTCOME_INTERRUPTED, INT32_MIN };
         const struct ring_task task = rig_task("1");
         rig_start(&rig);
         for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
