@@ -1,6 +1,6 @@
 /* Takes the lock that its payload names and says what came of it: "take NAME" ends with it, "hold NAME FILE" holds it
- * until that file is there, after it has made FILE.held, "die NAME FILE" does the same and then crashes.  No villain, but
- * built like them. */
+ * until that file is there, after it has made FILE.held, "die NAME FILE" does the same and then crashes.  No villain,
+ * but built like them. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

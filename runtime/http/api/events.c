@@ -90,8 +90,7 @@ static void stream_serve(struct event_stream *stream)
 
 static void serve_all(struct http_events *events)
 {
-        struct event_stream *stream;
-        DL_FOREACH (events->streams, stream)
+        for (struct event_stream *stream = events->streams; stream; stream = stream->next)
                 stream_serve(stream);
 }
 

@@ -53,8 +53,8 @@ struct qv_mock_task {
         uint32_t starts;  /* how often the task was started */
 
         /* The outcome of the last start.  Result and follow-ups are NULL or 0 after any other outcome than QV_DONE. */
-        int32_t outcome;    /* QV_DONE, QV_RETRY, QV_REJECT, QV_UNAVAILABLE, QV_LATER, QV_LIMITED, QV_MOCK_CRASHED; -1: never
-                               started */
+        int32_t outcome;    /* QV_DONE, QV_RETRY, QV_REJECT, QV_UNAVAILABLE, QV_LATER, QV_LIMITED, QV_MOCK_CRASHED; -1:
+                               never    started */
         const char *error;  /* NULL: none was given, or the task is done */
         const char *result; /* followed by a NUL that is not counted; NULL: none */
         size_t result_size;

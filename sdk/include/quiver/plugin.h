@@ -259,8 +259,8 @@ struct qv_plugin {
          * runner does not start; call qv_init_errorf() first.  close() is not called after a failed init. */
         int32_t (*init)(const struct qv_host *host, void **ret_self) QV_NOEXCEPT;
 
-        /* Does one task and returns QV_DONE, QV_RETRY, QV_REJECT, QV_UNAVAILABLE, QV_LATER or QV_LIMITED.  A long task checks
-         * qv_stop() from time to time: the process is killed `grace` after the flag was raised. */
+        /* Does one task and returns QV_DONE, QV_RETRY, QV_REJECT, QV_UNAVAILABLE, QV_LATER or QV_LIMITED.  A long task
+         * checks qv_stop() from time to time: the process is killed `grace` after the flag was raised. */
         int32_t (*handle)(void *self, const struct qv_task *task) QV_NOEXCEPT;
 
         /* Undoes init.  Optional. */
