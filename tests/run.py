@@ -291,12 +291,12 @@ def builds(suites, werror):
 
 
 def unit_sources(pattern="test_*.c"):
-    return sorted((ROOT / "tests" / "unit").glob(pattern))
+    return sorted((ROOT / "tests" / "unit").glob(f"*/{pattern}"))
 
 
 def cmocka(suite, sources, folder, timeout_s, prefix=(), label="", env=None):
     for source in sources:
-        binary = ROOT / folder / "tests" / source.parent.name / source.stem
+        binary = ROOT / folder / "tests" / source.relative_to(ROOT / "tests").parts[0] / source.stem
         yield Program(suite, source.stem + label, [*prefix, binary], timeout_s, read_tap,
                       {"CMOCKA_MESSAGE_OUTPUT": "TAP", **(env or {})}, needs=binary)
 

@@ -48,8 +48,10 @@ demo: demo-deps
 
 # --- test programs ----------------------------------------------------------------------------------------------------
 
-UNIT_SRC := $(wildcard tests/unit/test_*.c)
-UNIT     := $(UNIT_SRC:tests/%.c=$B/tests/%)
+UNIT_ROOMS := $(patsubst %/,%,$(wildcard tests/unit/*/))
+UNIT_SRC := $(wildcard tests/unit/*/test_*.c)
+# Programs are named without the room of their source.
+UNIT     := $(patsubst %.c,$B/tests/unit/%,$(notdir $(UNIT_SRC)))
 # A contract suite is several files; what is not a test_*.c of its own is a library for them.
 COORD_CONTRACT_SRC := $(wildcard tests/contract/test_coord*.c)
 CONTRACT_SRC := $(filter-out $(COORD_CONTRACT_SRC),$(wildcard tests/contract/test_*.c))
@@ -73,11 +75,18 @@ fuzz-binaries: $(FUZZ)
 # Objects of tests are kept for the next make.
 .SECONDARY:
 
-$B/obj/tests/%.o: CPPFLAGS += -Itests/unit -Isdk -Itests/sim
+TEST_INCLUDES := -Itests/unit $(addprefix -I,$(UNIT_ROOMS)) -Isdk -Itests/sim
+$B/obj/tests/%.o: CPPFLAGS += $(TEST_INCLUDES)
 
-$B/tests/%: $B/obj/tests/%.o $B/libruntime.a
+define link_test
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter-out $B/libruntime.a,$(filter %.a,$^)) $B/libruntime.a $(TEST_LIBS) $(LDLIBS)
+endef
+$B/tests/%: $B/obj/tests/%.o $B/libruntime.a
+	$(link_test)
+$(foreach source,$(UNIT_SRC),$(eval $B/tests/unit/$(basename $(notdir $(source))): $B/obj/$(source:.c=.o)))
+$(UNIT): $B/libruntime.a
+	$(link_test)
 $(UNIT) $(CONTRACT) $(COORD_CONTRACT): TEST_LIBS := -lcmocka
 $(FUZZ): TEST_LIBS := -fsanitize=fuzzer
 
@@ -151,7 +160,7 @@ syntax: $(filter-out build/clang/tests/villains/% build/clang/tests/bench/peers/
 
 build/clang/%.ok: %.c $(filter %.h,$(C_FILES))
 	@mkdir -p $(@D)
-	@clang -fsyntax-only $(CPPFLAGS) $(CFLAGS) -Werror -Itests/unit -Isdk -Itests/sim -Itests/contract -Itests/bench $<
+	@clang -fsyntax-only $(CPPFLAGS) $(CFLAGS) -Werror $(TEST_INCLUDES) -Itests/contract -Itests/bench $<
 	@touch $@
 
 lint: test-deps
@@ -173,7 +182,7 @@ tidy: $(TIDY)
 build/lint/%.ok: % .clang-tidy $(filter %.h,$(C_FILES))
 	@mkdir -p $(@D)
 	@echo "clang-tidy $<"
-	@clang-tidy --quiet $< -- $(CPPFLAGS) -Itests/unit -Isdk -std=gnu11 2>$@.err || { cat $@.err; exit 1; }
+	@clang-tidy --quiet $< -- $(CPPFLAGS) $(TEST_INCLUDES) -std=gnu11 2>$@.err || { cat $@.err; exit 1; }
 	@rm -f $@.err
 	@touch $@
 

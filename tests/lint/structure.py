@@ -6,6 +6,7 @@
 - Who may include whom: the rooms and their allowed neighbours stand in MAY_INCLUDE.  A header NAME_private.h is for its
   own folder.  A host's parts do not know struct host.
 - A struct, union or enum tag is defined once in all of runtime/, so that grep finds the one place.
+- A unit test is in a room of tests/unit, where make finds it.
 - A file that a comment names exists; so do the files and functions that the tour (runtime/README.md) names.
 - A comment stands alone: none begins with "…".
 - Words that stand for a thing that has another word in the design are not used.
@@ -162,6 +163,8 @@ def check_tree(root):
         for room in sorted(p.name for p in runtime.iterdir() if p.is_dir()):
             if f"`{room}/" not in tour.read_text():
                 yield f"runtime/README.md:1: the tour does not name {room}/"
+    for test in sorted((root / "tests" / "unit").glob("test_*.c")):
+        yield f"tests/unit/{test.name}:1: nobody builds it here: unit tests are in rooms, tests/unit/ROOM/"
 
 
 def main():

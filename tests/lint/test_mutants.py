@@ -23,7 +23,7 @@ BREACHES = {
 
 @pytest.fixture
 def tree(tmp_path):
-    for name, text in (("runtime/lease.c", "if (epoch == 7)\n        return 1;\nreturn 0;\n"), ("tests/unit/test_lease.c", "")):
+    for name, text in (("runtime/lease.c", "if (epoch == 7)\n        return 1;\nreturn 0;\n"), ("tests/unit/shard/test_lease.c", "")):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)

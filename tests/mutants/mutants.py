@@ -37,8 +37,9 @@ def problems(mutants, root):
         if not tests:
             yield f"{name}: it names no test that should notice"
         for test in tests:
-            if not (root / "tests" / f"{test}.c").is_file():
-                yield f"{name}: it should be noticed by tests/{test}.c, which does not exist"
+            folder, _, program = test.rpartition("/")
+            if not any((root / "tests" / folder).rglob(f"{program}.c")):
+                yield f"{name}: it should be noticed by {program}.c in tests/{folder}, which does not exist"
         names.add(name)
 
 
