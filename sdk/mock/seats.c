@@ -21,7 +21,7 @@ static void *run_seat(void *argument)
         return NULL;
 }
 
-/* A seat with the settings of the first, and the services that were granted to it. */
+/* A seat with the settings of the first. */
 static struct qv_mock *add_seat(struct qv_mock *first, struct qv_mock **last)
 {
         struct qv_mock *mock = qv_mock_new(&first->plugin);

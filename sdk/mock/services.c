@@ -209,14 +209,6 @@ static int32_t service_checkpoint(const struct qv_host *host, const struct qv_ta
         return 0;
 }
 
-void qv_mock_grant(struct qv_mock *mock, const char *service)
-{
-        enum service granted = qv_mock_service(service);
-        (void)mock;
-        if (granted != SERVICE_TRYLOCK && granted != SERVICE_UNLOCK && granted != SERVICE_NEXT_ID)
-                qv_mock_wrong("service %s was never one to be granted", service);
-}
-
 static int32_t check_lock_name(struct qv_mock *mock, enum service service, const char *name)
 {
         if (!name || !*name)

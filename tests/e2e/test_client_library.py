@@ -77,6 +77,14 @@ def test_both_forms_show_only_the_client_s_names(prefix, root):
         "[libquiver.so.1]" in run("readelf", "-d", prefix / "lib/libquiver.so")
 
 
+def test_libcurl_is_only_loaded_for_etcd_and_never_linked(prefix, flags, quiver):
+    assert "-lquiver" in flags("--libs") and "-lzookeeper_mt" in flags("--static", "--libs")
+    assert not [word for word in flags("--static", "--libs") if "curl" in word]
+    assert "curl_easy_init" not in run("nm", "-u", prefix / "lib/libquiver.a")
+    for program in (prefix / "lib/libquiver.so", quiver):
+        assert "NEEDED" in run("readelf", "-d", program) and "curl" not in run("readelf", "-d", program)
+
+
 @pytest.mark.parametrize("form", ["shared", "static"])
 def test_the_example_submits_and_waits(prefix, flags, root, shop, owner, form):
     program = shop / "submit"

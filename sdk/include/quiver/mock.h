@@ -172,9 +172,6 @@ void qv_mock_fail(struct qv_mock *mock, const char *service, int32_t result);
  * may be NULL. */
 const void *qv_mock_room(struct qv_mock *mock, const char *room, uint64_t number, size_t *ret_size);
 
-/* Does nothing any more: trylock, unlock and next_id work without it.  For one that does not, qv_mock_fail(). */
-void qv_mock_grant(struct qv_mock *mock, const char *service);
-
 /* The number of calls of the service so far, failed ones included. */
 size_t qv_mock_calls(struct qv_mock *mock, const char *service);
 

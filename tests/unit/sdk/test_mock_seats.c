@@ -97,7 +97,6 @@ static void seats_run_at_once_and_share_load_locks_and_ids(void **state)
         char seen[SEATS] = { 0 };
         struct qv_mock *mock = qv_mock_new(&plugin);
         qv_mock_config(mock, "greeting", "hi");
-        qv_mock_grant(mock, "next_id");
         (void)pthread_barrier_init(&all_inside, NULL, SEATS);
         assert_int_equal(qv_mock_run_seats(mock, SEATS, run, seen), 0);
         (void)pthread_barrier_destroy(&all_inside);

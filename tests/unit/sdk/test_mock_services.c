@@ -182,11 +182,6 @@ static void what_is_appended_to_a_room_can_be_looked_at(void **state)
         assert_null(qv_mock_room(mock, "news", 3, &size));
 }
 
-static void grant_all(void)
-{
-        qv_mock_grant(mock, "next_id");
-}
-
 static int32_t look_at_locks(const struct qv_task *task)
 {
         const struct qv_host *host = task->host;
@@ -214,7 +209,6 @@ static int32_t look_at_locks(const struct qv_task *task)
 static void a_lock_is_renewed_and_expires_by_the_clock(void **state)
 {
         (void)state;
-        grant_all();
         assert_int_equal(run(look_at_locks)->outcome, QV_DONE);
 }
 
@@ -262,7 +256,6 @@ static int32_t contend(const struct qv_task *task)
 static void a_lock_held_elsewhere_is_busy(void **state)
 {
         (void)state;
-        grant_all();
         assert_int_equal(run(contend)->outcome, QV_DONE);
 }
 
@@ -285,7 +278,6 @@ static int32_t take_ids(const struct qv_task *task)
 static void ids_grow_and_follow_the_clock(void **state)
 {
         (void)state;
-        grant_all();
         assert_int_equal(run(take_ids)->outcome, QV_DONE);
 }
 
