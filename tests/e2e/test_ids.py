@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 from backings import durable_redis
+from etcds import Etcd
 from hosts import wait_until
 from zookeepers import ZooKeeper
 
@@ -21,11 +22,16 @@ handlers = {{ served = {{ plugin = "services.so"; processes = 2; }}; }};
 """
 
 
-@pytest.fixture(scope="module")
-def servers(tmp_path_factory):
-    with durable_redis(tmp_path_factory.mktemp("redis")) as redis, ZooKeeper(tmp_path_factory.mktemp("zk")) as zookeeper:
-        yield {"redis": lambda folder: redis.url, "local": lambda folder: f"local:{folder}/tree",
-               "zookeeper": lambda folder: f"zookeeper://127.0.0.1:{zookeeper.port}/{folder.name}"}
+@pytest.fixture(scope="module", params=["local", "redis", "zookeeper", "etcd"])
+def coordination(request, tmp_path_factory):
+    """The URL of a coordination for an app in a folder.  Only the server that is asked for is started."""
+    if request.param == "local":
+        yield lambda folder: f"local:{folder}/tree"
+        return
+    kind = {"redis": durable_redis, "zookeeper": ZooKeeper, "etcd": Etcd}[request.param]
+    with kind(tmp_path_factory.mktemp(request.param)) as server:
+        yield lambda folder: server.url if kind is durable_redis else \
+            f"{request.param}://127.0.0.1:{server.port}/{folder.name}"
 
 
 class Place:
@@ -74,9 +80,9 @@ class Place:
                     stream.close()
 
 
-@pytest.fixture(params=["local", "redis", "zookeeper"])
-def place(request, quiver, root, tmp_path, servers):
-    made = Place(quiver, root, tmp_path, servers[request.param](tmp_path), 'ids = { horizon = "1s"; };').make()
+@pytest.fixture
+def place(quiver, root, tmp_path, coordination):
+    made = Place(quiver, root, tmp_path, coordination(tmp_path), 'ids = { horizon = "1s"; };').make()
     yield made
     made.close()
 
