@@ -347,6 +347,7 @@ def test_an_author_s_install_that_dies_leaves_the_old_plugin_whole(quiver, tmp_p
 # --- what the guides say ----------------------------------------------------------------------------------------------
 
 GUIDES = ["README.md", "sdk/README.md"]
+PAGES = ["etc/MIGRATING.md"]  # with excerpts, and no whole plugin
 
 
 def blocks(path, language):
@@ -354,7 +355,7 @@ def blocks(path, language):
     return [text for name, text in found if name == language]
 
 
-@pytest.mark.parametrize("guide", GUIDES)
+@pytest.mark.parametrize("guide", GUIDES + PAGES)
 @pytest.mark.parametrize("cc,cxx", COMPILERS)
 def test_the_examples_of_a_guide_compile(root, tmp_path, guide, cc, cxx):
     found = 0
@@ -416,7 +417,7 @@ def test_the_fencing_sql_refuses_an_older_start(root):
     assert database.execute("select balance from account").fetchall() == [(31,)]
 
 
-@pytest.mark.parametrize("guide", GUIDES + ["plugins/echo/README.md"])
+@pytest.mark.parametrize("guide", GUIDES + PAGES + ["plugins/echo/README.md"])
 def test_the_links_of_a_guide_lead_somewhere(root, guide):
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", (root / guide).read_text()):
         assert ((root / guide).parent / target).exists(), target
