@@ -9,6 +9,7 @@ struct command {
         const char *about; /* one line; NULL hides it from the help */
 };
 
+int cmd_bench(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_dead(int argc, char **argv);
 int cmd_dump(int argc, char **argv);

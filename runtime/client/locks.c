@@ -101,6 +101,14 @@ static void on_lost(void *self)
         (void)n;
 }
 
+/* Its node is gone and no request is under way.  The lock ends after the event that tells so. */
+static void on_released(void *self)
+{
+        struct qv_client_lock *lock = self;
+        if (lock->is_ending)
+                (void)uv_timer_start(&lock->timer, on_idle_timer, 0, 0);
+}
+
 static void on_failed(void *self, int status, const char *text)
 {
         struct qv_client_lock *lock = self;
@@ -180,7 +188,7 @@ int qv_client_lock(struct qv_client *client, const char *name, const struct qv_c
         if (r < 0)
                 return r;
         struct qv_client_lock *lock = memory_zero(1, sizeof(*lock));
-        const struct lock_events events = { on_acquired, on_busy, on_lost, NULL, on_failed, lock };
+        const struct lock_events events = { on_acquired, on_busy, on_lost, on_released, on_failed, lock };
         lock->client = client;
         lock->wait_ms = options.wait_ms;
         lock->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -459,3 +459,38 @@ def test_who_follows_hears_of_each_join_and_leave_once(host):
         follower.stdout.close()
     assert [(one["event"], one["name"]) for one in heard] == [("joined", "a"), ("left", "a"), ("joined", "b")]
     assert heard[0]["nonce"] == heard[1]["nonce"] != heard[2]["nonce"]
+
+
+def bench(host, *words):
+    """What it prints, for two contenders and a second."""
+    host.configure()
+    host.start()
+    return host.cli("bench", "lock", "--contenders", "2", "--for", "1s", *words)
+
+
+def test_the_shares_of_contenders_add_up(host):
+    measured = json.loads(bench(host, "--json", "--hold", "1ms"))
+    shares = measured["contenders"]
+    assert len(shares) == 2 and all(one["acquisitions"] > 0 for one in shares)
+    assert sum(one["acquisitions"] for one in shares) == measured["acquisitions"]
+    assert sum(one["share_percent"] for one in shares) == pytest.approx(100)
+    assert measured["per_second"] == pytest.approx(measured["acquisitions"])
+    assert 0 < measured["wait_p50_ms"] <= measured["wait_p99_ms"] <= measured["wait_max_ms"]
+    assert (measured["lost"], measured["overlaps"], measured["coordination"]) == (0, 0, "local")
+    assert json.loads(host.cli("lock", "list", "--json"))["locks"] == [], "nothing of it is left"
+    first, *rest = host.cli("bench", "lock", "--contenders", "3", "--for", "200ms").splitlines()
+    assert first.startswith("local: ") and "a second" in first
+    assert sum(int(line.split()[2]) for line in rest) == int(first.split()[1]) and len(rest) == 3
+
+
+@pytest.mark.parametrize("words", [(), ("tree",), ("lock", "--contenders", "0"), ("lock", "--contenders", "65"), ("lock", "--for", "25h"),
+                                   ("lock", "--hold", "2m")])
+def test_what_cannot_be_measured_is_refused(start, words):
+    code, _, err = run(start, "bench", *words)
+    assert code == 2 and "quiver bench" in err
+
+
+def test_a_bench_without_a_store_says_how_to_get_one(start, place):
+    (place / "var").mkdir()
+    code, out, err = run(start, "bench", "lock")
+    assert code == 3 and not out and "quiver run" in err
