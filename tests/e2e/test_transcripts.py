@@ -4,6 +4,7 @@ Every line between `<!-- transcripts -->` and `<!-- end -->` that begins with `$
 shell; what follows it is its output, with ids and numbers that differ from run to run written as ID and N.
 QUIVER_RECORD=1 writes the page anew.  A block behind `<!-- file: NAME -->` is a file of that name."""
 import functools
+import json
 import os
 import re
 import shutil
@@ -105,3 +106,33 @@ def test_the_page_of_migrating_shows_what_happens(quiver, root, tmp_path):
     finally:
         process.terminate()
         assert process.wait(60) == 0, log.read_text()
+
+
+def settings(quiver):
+    """Every setting as GROUP.NAME; of a handler's groups, the last word is the group."""
+    reference = subprocess.run([quiver, "check", "--reference"], capture_output=True, text=True, check=True).stdout
+    groups = re.split(r"^### (.*)$", reference, flags=re.MULTILINE)[1:]
+    return {f"{group.rpartition('.')[2]}.{name}" for group, rows in zip(groups[::2], groups[1::2])
+            for name in re.findall(r"^\| `(\w+)`", rows, re.MULTILINE)}
+
+
+def test_the_page_of_migrating_names_only_what_there_is(quiver, root):
+    text = (root / "etc" / "MIGRATING.md").read_text()
+    quoted = set(re.findall(r"`([^`\n]+)`", text))
+    headers = "".join(path.read_text() for path in (root / "sdk/include/quiver").glob("*.h"))
+    names = set(re.findall(r"\bqv_\w+|\bQV_\w+", text))
+    assert len(names) > 30 and not [name for name in names if not re.search(rf"\b{name}\b", headers)]
+    assert not [q for q in quoted if re.fullmatch(r"-E[A-Z]+", q) and q not in headers]
+    known, groups = settings(quiver), "store|coordination|ids|locks|lease|host|http|log|retry|remote"
+    named = {found[0] for q in quoted if (found := re.match(rf"({groups})\.\w+\b", q))}
+    assert len(named) > 15 and named <= known
+    commands = [q.partition(" -- ")[0].split() for q in quoted if re.match(r"quiver [a-z]+\b", q)]
+    assert len(commands) > 20
+    for _, command, *words in commands:
+        said = subprocess.run([quiver, command, "--help"], capture_output=True, text=True, timeout=60)
+        assert said.returncode == 0, command
+        assert not [word for word in words if re.match("-|[a-z]+$", word) and word not in said.stdout], (command, words)
+    described = {(verb.upper(), re.sub(r"\{\w+\}", "{}", path))
+                 for path, verbs in json.loads((root / "etc/openapi.json").read_text())["paths"].items() for verb in verbs}
+    routes = {(verb, re.sub(r"[A-Z]+", "{}", path)) for verb, path in re.findall(r"`(GET|POST) (/\w[^`?]*)", text)}
+    assert len(routes) > 5 and routes <= described
