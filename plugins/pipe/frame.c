@@ -228,3 +228,33 @@ void frame_put_task(struct bytes *out, const struct qv_task *task, uint64_t dead
         bytes_put(out, task->checkpoint, task->checkpoint_size);
         end(out, start);
 }
+
+/* The errors of plugin.h by their names, which other languages know, too. */
+static const char *error_name(int32_t status)
+{
+        static const struct {
+                int32_t number;
+                const char *name;
+        } names[] = { { EBUSY, "EBUSY" }, { EINVAL, "EINVAL" }, { EAGAIN, "EAGAIN" }, { ENOTSUP, "ENOTSUP" },
+                { ETIMEDOUT, "ETIMEDOUT" }, { ENOENT, "ENOENT" }, { EDOM, "EDOM" }, { EOVERFLOW, "EOVERFLOW" },
+                { EMSGSIZE, "EMSGSIZE" }, { E2BIG, "E2BIG" } };
+        for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+                if (names[i].number == -status)
+                        return names[i].name;
+        return "EIO";
+}
+
+void frame_put_answer(struct bytes *out, const char *id, const char *kind, int32_t status, uint64_t value)
+{
+        size_t start = begin(out, "answer");
+        put_field(out, "id", id);
+        put_field(out, "to", kind);
+        if (status < 0)
+                put_field(out, "error", error_name(status));
+        else
+                put_number(out, "value", value);
+        bytes_put(out, "\n", 1);
+        if (status < 0)
+                bytes_put_text(out, strerror(-status));
+        end(out, start);
+}

@@ -45,5 +45,7 @@ int frame_get_headers(const struct frame *f, struct frame_headers *ret);
 /* Appends a frame to `out`. */
 void frame_put_hello(struct bytes *out, const struct qv_host *host);
 void frame_put_task(struct bytes *out, const struct qv_task *task, uint64_t deadline_left_ms);
+/* What a service answered to a frame of that kind: `status` is 0, with `value`, or -errno. */
+void frame_put_answer(struct bytes *out, const char *id, const char *kind, int32_t status, uint64_t value);
 
 #endif

@@ -108,6 +108,65 @@ static int on_submit(struct call *call)
         return check(call, call->task->host->submit(call->task->host, call->task, &submit));
 }
 
+/* --- frames that ask for an answer ---------------------------------------------------------------------------------
+ */
+
+/* The worker waits for the answer, and decides what a refusal means. */
+static int answer(struct call *call, int32_t status, uint64_t value)
+{
+        struct bytes *out = &call->worker->out;
+        frame_put_answer(out, call->task->id, call->frame.kind, status, value);
+        return out->is_broken ? breach(call, "got no answer, for which there is no memory") : HEARD;
+}
+
+static int on_trylock(struct call *call)
+{
+        const struct qv_host *host = call->task->host;
+        const char *name = frame_get(&call->frame, "name");
+        uint64_t ttl_ms;
+        uint64_t token = 0;
+        if (!name)
+                return breach(call, "sent a trylock frame without a name");
+        if (frame_get_number(&call->frame, "ttl_ms", 0, &ttl_ms) < 0)
+                return breach(call, "sent a trylock frame whose ttl_ms is no number");
+        int32_t r = host->trylock(host, name, ttl_ms, &token);
+        return answer(call, r, token);
+}
+
+static int on_unlock(struct call *call)
+{
+        const struct qv_host *host = call->task->host;
+        const char *name = frame_get(&call->frame, "name");
+        uint64_t token;
+        if (!name)
+                return breach(call, "sent an unlock frame without a name");
+        if (!frame_get(&call->frame, "token") || frame_get_number(&call->frame, "token", 0, &token) < 0)
+                return breach(call, "sent an unlock frame whose token is no number");
+        return answer(call, host->unlock(host, name, token), 0);
+}
+
+static int on_next_id(struct call *call)
+{
+        const struct qv_host *host = call->task->host;
+        uint64_t id = 0;
+        int32_t r = host->next_id(host, &id);
+        return answer(call, r, id);
+}
+
+static int on_room_append(struct call *call)
+{
+        const struct qv_host *host = call->task->host;
+        const struct frame *f = &call->frame;
+        const char *room = frame_get(f, "room");
+        uint64_t number = 0;
+        if (!room)
+                return breach(call, "sent a room_append frame without a room");
+        /* The host may be older than this plugin. */
+        int32_t r =
+                QV_HAS(host, room_append) ? host->room_append(host, room, f->body, f->body_size, &number) : -ENOTSUP;
+        return answer(call, r, number);
+}
+
 /* --- frames that end the task ------------------------------------------------------------------------------------- */
 
 static int on_done(struct call *call)
@@ -181,6 +240,10 @@ static const struct {
         { "submit", on_submit },
         { "progress", on_progress },
         { "checkpoint", on_checkpoint },
+        { "trylock", on_trylock },
+        { "unlock", on_unlock },
+        { "next_id", on_next_id },
+        { "room_append", on_room_append },
 };
 
 static int hear(struct call *call)

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 
 import pytest
@@ -226,7 +227,7 @@ def test_only_the_librarys_own_error_chooses_an_outcome(bench, language):
     outcomes, tasks, _ = bench.outcomes("pipe", language["all"], ["imposter", "no outcome", "pid"])
     assert outcomes == ["RETRY", "RETRY", "DONE"]
     assert "not an outcome" in tasks[0]["error"]
-    assert "reject, retry, later or unavailable" in tasks[1]["error"]
+    assert "reject, retry, later, limited or unavailable" in tasks[1]["error"]
 
 
 @pytest.mark.parametrize("thrown,shown", [("null", "null"), ("undefined", "undefined"), ("bare", "[Object: null prototype] {}")])
@@ -245,6 +246,87 @@ def test_a_worker_stays_and_each_seat_has_its_own(bench, language):
     assert len({task["result"] for task in tasks}) == 1
     outcomes, _, _ = bench.outcomes("pipe", language["all"], ["pid"] * 20, "--threads", "2")
     assert outcomes == ["DONE"] * 20
+
+
+# --- pipe: services that answer ----------------------------------------------------------------------------------------
+
+# Of each language: takes a lock twice, gives it back twice, takes another that somebody holds, appends to a room, asks for a name
+# that cannot be.
+ASKERS = {
+    "python": (".py", """
+    import sys
+    sys.path.insert(0, "{sdk}/python")
+    from quiver_pipe import ServiceError, serve
+
+    def handle(task):
+        token = task.trylock("mine", 60000)
+        said = [token > 0, task.trylock("mine", 60000) == token, task.unlock("mine", token), task.unlock("mine", token)]
+        said += [task.trylock("held", 60000), task.next_id() < task.next_id(), task.room_append("news", task.key)]
+        try:
+            task.trylock("a/b", 60000)
+        except ServiceError as error:
+            said.append(error.error)
+        return " ".join(str(one).lower() for one in said)
+
+    serve(handle)
+"""),
+    "node": (".js", """
+    const {{ serve, ServiceError }} = require('{sdk}/node/quiver_pipe');
+    serve(async (task) => {{
+      const token = await task.trylock('mine', 60000);
+      const said = [token > 0n, (await task.trylock('mine', 60000)) === token, await task.unlock('mine', token), await task.unlock('mine', token)];
+      const [held, first, second, number] = await Promise.all([task.trylock('held', 60000), task.next_id(), task.next_id(), task.room_append('news', task.key)]);
+      said.push(held === null ? 'none' : held, first < second, number);
+      try {{
+        await task.trylock('a/b', 60000);
+      }} catch (error) {{
+        said.push(error instanceof ServiceError && error.error.toLowerCase());
+      }}
+      task.next_id(); // nobody waits for this one
+      return said.join(' ');
+    }});
+"""),
+    "ruby": (".rb", """
+    require "{sdk}/ruby/quiver_pipe"
+    QuiverPipe.serve do |task|
+      token = task.trylock.("mine", 60_000)
+      said = [token > 0, task.trylock.("mine", 60_000) == token, task.unlock.("mine", token), task.unlock.("mine", token)]
+      said.push(task.trylock.("held", 60_000) || "none", task.next_id.() < task.next_id.(), task.room_append.("news", task.key))
+      begin
+        task.trylock.("a/b", 60_000)
+      rescue QuiverPipe::ServiceError => error
+        said << error.error.downcase
+      end
+      said.join(" ")
+    end
+"""),
+}
+
+
+def test_the_services_of_a_host_answer_in_every_language(host, root, tmp_path):
+    handlers = ""
+    there = [name for name in ASKERS if LANGUAGES[name][0]]
+    for name in there:
+        suffix, text = ASKERS[name]
+        script = tmp_path / f"asker{suffix}"
+        script.write_text(textwrap.dedent(text.format(sdk=root / "sdk" / "pipe")))
+        handlers += (f'{name} = {{ plugin = "{root}/plugins/pipe.so"; '
+                     f'config = {{ command = ["{LANGUAGES[name][0]}", "{script}"]; env = ["PYTHONDONTWRITEBYTECODE=1"]; }}; }};')
+    host.configure(change=lambda text: text.replace("handlers = {", "handlers = {" + handlers))
+    host.start()
+    gate = tmp_path / "gate"
+    held = subprocess.Popen([host.quiver, "lock", "held", "-c", host.config, "--", "sh", "-c", f"touch {gate}; exec sleep 1000"])
+    try:
+        wait_until(gate.exists, "the lock")
+        for number, name in enumerate(there):
+            # Twice: whether an answer is left over shows in the second.
+            said = [host.cli("submit", name, "--key", name, "--wait-for", "60s", "x").strip() for _ in range(2)]
+            first = 1 + 2 * number
+            assert said == [f"true true true false none true {first + i} einval" for i in range(2)], name
+    finally:
+        held.terminate()
+        held.wait()
+    assert host.cli("room", "news", "read", "--raw") == "".join(2 * name for name in there)
 
 
 # --- pipe: bad workers -------------------------------------------------------------------------------------------------

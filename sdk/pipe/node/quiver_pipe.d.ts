@@ -24,12 +24,25 @@ export interface Task {
     body?: string | Uint8Array,
     fields?: Record<string, string | number>,
   ): void;
+  /** The fencing token of the lock; null: somebody else has it. */
+  trylock(name: string, ttl_ms: number): Promise<bigint | null>;
+  /** false: it was no longer held with that token. */
+  unlock(name: string, token: bigint): Promise<boolean>;
+  next_id(): Promise<bigint>;
+  /** The number of the entry. */
+  room_append(room: string, data: string | Uint8Array): Promise<bigint>;
 }
 
 export class Outcome extends Error {
   constructor(kind: 'reject' | 'retry' | 'later' | 'limited' | 'unavailable', why?: string, fields?: { after_ms?: number });
   kind: 'reject' | 'retry' | 'later' | 'limited' | 'unavailable';
   fields: { after_ms?: number };
+}
+
+export class ServiceError extends Error {
+  constructor(service: string, error: string, text: string);
+  /** 'ETIMEDOUT', for example. */
+  error: string;
 }
 
 type Result = string | Uint8Array | null | undefined | void;

@@ -2,6 +2,7 @@
 import base64
 import os
 import sys
+import threading
 import traceback
 import types
 
@@ -22,6 +23,13 @@ class Outcome(Exception):
         self.kind, self.fields = kind, fields
 
 
+class ServiceError(Exception):
+    """The host did not do what was asked: error is the name of the reason in plugin.h, "ETIMEDOUT" for example."""
+    def __init__(self, service, error, text):
+        super().__init__(f"{service}: {error}: {text}")
+        self.error = error
+
+
 def send(kind, body=b"", **fields):
     head = "".join(f"{name}={value}\n" for name, value in fields.items())
     frame = f"{kind}\n{head}\n".encode() + (body.encode() if isinstance(body, str) else body)
@@ -36,6 +44,42 @@ def receive():
     return kind, dict(line.split("=", 1) for line in fields), body
 
 
+ASKING = threading.Lock()  # an answer does not say which thread asked
+
+
+def ask(tell, service, allowed, body=b"", **fields):
+    """The value that the host answers; None if it refuses for the reason that is allowed."""
+    with ASKING:
+        tell(service, body, **fields)
+        _, said, text = receive()
+    if "error" not in said:
+        return int(said["value"])
+    if said["error"] == allowed:
+        return None
+    raise ServiceError(service, said["error"], text.decode())
+
+
+class Services:
+    """Of a task, as task.NAME: they wait for the host's answer, and raise ServiceError."""
+    def __init__(self, tell):
+        self.tell = tell
+
+    def trylock(self, name, ttl_ms):
+        """The fencing token of the lock, which is the task's until it ends or ttl_ms have passed; None: somebody else has it."""
+        return ask(self.tell, "trylock", "EBUSY", name=name, ttl_ms=ttl_ms)
+
+    def unlock(self, name, token):
+        """False: it was no longer held with that token."""
+        return ask(self.tell, "unlock", "ENOENT", name=name, token=token) is not None
+
+    def next_id(self):
+        return ask(self.tell, "next_id", None)
+
+    def room_append(self, room, data):
+        """The number of the entry."""
+        return ask(self.tell, "room_append", None, data, room=room)
+
+
 def answer(tell, kind, body=b"", **fields):
     """Ends the task, after all that it printed: the host logs that under this task."""
     sys.stdout.flush()
@@ -45,7 +89,7 @@ def answer(tell, kind, body=b"", **fields):
 
 def run(handle, fields, body):
     """task.payload, task.checkpoint: bytes; task.id, .key, .handler, .lane: text; those of NUMBERS: int;
-    task.headers: dict; task.fields: all as it came; task.tell(kind, body, name=value)"""
+    task.headers: dict; task.fields: all as it came; task.tell(kind, body, name=value); the Services"""
     def tell(kind, body=b"", **more):
         send(kind, body, id=fields["id"], **more)
 
@@ -53,8 +97,10 @@ def run(handle, fields, body):
     numbers = {name: int(fields[name]) for name in NUMBERS if name in fields}
     headers = {name[len("header."):]: value for name, value in fields.items() if name.startswith("header.")}
     headers |= {name[len("header64."):]: base64.b64decode(value) for name, value in fields.items() if name.startswith("header64.")}
+    ours = Services(tell)
     task = types.SimpleNamespace(**{**fields, **numbers}, payload=body[:split], checkpoint=body[split:], fields=fields,
-                                 headers=headers, tell=tell)
+                                 headers=headers, tell=tell, trylock=ours.trylock, unlock=ours.unlock,
+                                 next_id=ours.next_id, room_append=ours.room_append)
     try:
         result = handle(task)
         if result is not None:

@@ -1,4 +1,4 @@
-from typing import Any, Callable, Literal, NoReturn, Union
+from typing import Any, Callable, Literal, NoReturn, Optional, Union
 
 class Outcome(Exception):
     kind: str
@@ -6,6 +6,10 @@ class Outcome(Exception):
     def __init__(
         self, kind: Literal["reject", "retry", "later", "limited", "unavailable"], why: str = "", *, after_ms: int = ...
     ) -> None: ...
+
+class ServiceError(Exception):
+    error: str  # "ETIMEDOUT", for example
+    def __init__(self, service: str, error: str, text: str) -> None: ...
 
 class Task:
     """What handle() gets.  For types only: import it under TYPE_CHECKING."""
@@ -30,5 +34,9 @@ class Task:
         body: Union[bytes, str] = b"",
         **fields: Any,
     ) -> None: ...
+    def trylock(self, name: str, ttl_ms: int) -> Optional[int]: ...  # its fencing token; None: somebody else has it
+    def unlock(self, name: str, token: int) -> bool: ...  # False: it was no longer held
+    def next_id(self) -> int: ...
+    def room_append(self, room: str, data: Union[bytes, str]) -> int: ...  # the entry's number
 
 def serve(handle: Callable[[Task], Union[bytes, str, None]]) -> NoReturn: ...

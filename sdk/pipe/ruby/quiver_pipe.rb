@@ -24,6 +24,16 @@ module QuiverPipe
     end
   end
 
+  # The host did not do what was asked: error is the name of the reason in plugin.h, "ETIMEDOUT" for example.
+  class ServiceError < StandardError
+    attr_reader :error
+
+    def initialize(service, error, text)
+      super("#{service}: #{error}: #{text}")
+      @error = error
+    end
+  end
+
   def self.send_frame(kind, body = "", **fields)
     frame = "#{kind}\n#{fields.map { |name, value| "#{name}=#{value}\n" }.join}\n".b + body.to_s.b
     OUT.write([frame.bytesize].pack("N") + frame)
@@ -37,6 +47,30 @@ module QuiverPipe
     [kind, fields.to_h { |line| line.split("=", 2) }, body]
   end
 
+  ASKING = Mutex.new # an answer does not say which thread asked
+
+  # The value that the host answers; nil if it refuses for the reason that is allowed.
+  def self.ask(tell, service, allowed, body = "", **fields)
+    _, said, text = ASKING.synchronize do
+      tell.(service, body, **fields)
+      receive
+    end
+    return said["value"].to_i unless said.key?("error")
+
+    raise ServiceError.new(service, said["error"], text) unless said["error"] == allowed
+  end
+
+  # task.trylock.(name, ttl_ms): the fencing token of the lock, which is the task's until it ends or ttl_ms have passed;
+  # nil: somebody else has it.  task.unlock.(name, token): false if it was no longer held with that token.
+  # task.next_id.(): a unique number.  task.room_append.(room, data): the entry's number.
+  # They wait for the host's answer, and raise ServiceError.
+  def self.services(tell)
+    { trylock: ->(name, ttl_ms) { ask(tell, :trylock, "EBUSY", name: name, ttl_ms: ttl_ms) },
+      unlock: ->(name, token) { !ask(tell, :unlock, "ENOENT", name: name, token: token).nil? },
+      next_id: -> { ask(tell, :next_id, nil) },
+      room_append: ->(room, data) { ask(tell, :room_append, nil, data, room: room) } }
+  end
+
   # task.payload, task.checkpoint: bytes; task.id, .key, .handler, .lane: text; those of NUMBERS: integers;
   # task.headers: a hash; task.fields: all as it came; task.tell.(kind, body, name: value)
   def self.make_task(fields, body, tell)
@@ -45,7 +79,7 @@ module QuiverPipe
     fields.each { |name, value| headers[name.delete_prefix("header64.")] = value.unpack1("m") if name.start_with?("header64.") }
     values = fields.to_h { |name, value| [name.to_sym, NUMBERS.include?(name) ? value.to_i : value] }
     OpenStruct.new(**values, fields: fields, headers: headers, tell: tell, payload: body.byteslice(0, split),
-                   checkpoint: body.byteslice(split..))
+                   checkpoint: body.byteslice(split..), **services(tell))
   end
 
   def self.run(fields, body)

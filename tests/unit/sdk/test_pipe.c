@@ -125,6 +125,9 @@ static const char worker[] =
         "    vec(my $in, 0, 1) = 1; select($in, undef, undef, undef); exit }\n"
         "  elsif ($task =~ /\\n\\ntwice$/) { put(\"result\\nid=$id\\n\\n$$\"); put(\"done\\nid=$id\\n\\n\") for 1..2 "
         "}\n"
+        "  elsif ($task =~ /\\n\\nask (\\S+)(.*)$/) { my ($kind, $fields) = ($1, $2); $fields =~ s/ /\\n/g;\n"
+        "    put(\"$kind\\nid=$id$fields\\n\\nbody\"); my $answer = get(); $answer =~ s/$id/ID/;\n"
+        "    put(\"result\\nid=$id\\n\\n$answer\"); put(\"done\\nid=$id\\n\\n\") }\n"
         "  else { put(\"result\\nid=$id\\n\\n$hello$task\"); put(\"done\\nid=$id\\n\\n\") }\n"
         "}\n";
 
@@ -247,6 +250,47 @@ static void a_follow_up_that_is_refused_rejects_the_task(void **state)
         assert_non_null(strstr(task->error, "refused: Operation not supported"));
 }
 
+static void answers(const char *question, const char *expected)
+{
+        struct qv_mock_task *task = run(question);
+        char text[256];
+        (void)snprintf(text, sizeof(text), "%.*s", (int)task->result_size, task->result);
+        assert_string_equal(text, expected);
+}
+
+static void a_worker_gets_the_answer_of_a_service(void **state)
+{
+        (void)state;
+        answers("ask trylock name=a ttl_ms=1000", "answer\nid=ID\nto=trylock\nvalue=1\n\n");
+        answers("ask unlock name=a token=9", "answer\nid=ID\nto=unlock\nerror=ENOENT\n\nNo such file or directory");
+        assert_non_null(strstr(run("ask next_id")->result, "answer\nid=ID\nto=next_id\nvalue="));
+        answers("ask room_append room=news", "answer\nid=ID\nto=room_append\nvalue=1\n\n");
+        answers("ask trylock name=a/b ttl_ms=1000", "answer\nid=ID\nto=trylock\nerror=EINVAL\n\nInvalid argument");
+        qv_mock_fail(mock, "trylock", -EBUSY);
+        answers("ask trylock name=a ttl_ms=1000", "answer\nid=ID\nto=trylock\nerror=EBUSY\n\nDevice or resource busy");
+        qv_mock_fail(mock, "next_id", -ENOSYS); /* not one of those that plugin.h names */
+        answers("ask next_id", "answer\nid=ID\nto=next_id\nerror=EIO\n\nFunction not implemented");
+}
+
+static void a_question_that_lacks_a_field_costs_the_task_an_attempt(void **state)
+{
+        (void)state;
+        static const char *const bad[][2] = {
+                { "ask trylock ttl_ms=1", "a trylock frame without a name" },
+                { "ask trylock name=a ttl_ms=x", "ttl_ms is no number" },
+                { "ask unlock token=1", "an unlock frame without a name" },
+                { "ask unlock name=a", "token is no number" },
+                { "ask unlock name=a token=-1", "token is no number" },
+                { "ask room_append", "without a room" },
+        };
+        for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+                (void)run("pid"); /* so that failures are not in a row */
+                struct qv_mock_task *task = qv_mock_new_task(mock, "k", bad[i][0]);
+                assert_int_equal(qv_mock_handle(mock, task), QV_RETRY);
+                assert_non_null(strstr(task->error, bad[i][1]));
+        }
+}
+
 static void a_killed_worker_is_replaced_and_nothing_stays_open(void **state)
 {
         (void)state;
@@ -282,6 +326,8 @@ int main(void)
                 TEST(a_worker_that_leaves_without_reading_its_task_costs_nothing),
                 TEST(a_second_answer_never_ends_the_next_task),
                 TEST(a_follow_up_that_is_refused_rejects_the_task),
+                TEST(a_worker_gets_the_answer_of_a_service),
+                TEST(a_question_that_lacks_a_field_costs_the_task_an_attempt),
                 TEST(a_killed_worker_is_replaced_and_nothing_stays_open),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
