@@ -1,4 +1,4 @@
-"""The transcripts of etc/HTTP.md and etc/MIGRATING.md are what a shell prints.
+"""The transcripts of etc/HTTP.md, etc/MIGRATING.md and etc/LOCKS.md are what a shell prints.
 
 Every line between `<!-- transcripts -->` and `<!-- end -->` that begins with `$ ` is run, one after the other in one
 shell; what follows it is its output, with ids and numbers that differ from run to run written as ID and N.
@@ -84,8 +84,9 @@ def test_the_page_of_http_shows_what_happens(host, root):
           url=f"http://127.0.0.1:{server.port}")
 
 
-def test_the_page_of_migrating_shows_what_happens(quiver, root, tmp_path):
-    page = root / "etc" / "MIGRATING.md"
+@pytest.mark.parametrize("name", ["MIGRATING.md", "LOCKS.md"])
+def test_the_page_shows_what_happens(quiver, root, tmp_path, name):
+    page = root / "etc" / name
     for name, text in FILE.findall(page.read_text()):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
