@@ -19,9 +19,37 @@ def fleet(quiver, root, tmp_path):
 
 
 @pytest.fixture
-def lacking(root):
-    """A build that does not know the feature `schedules` (tests/lacking)."""
-    return root / "build" / "tests" / "quiver-lacking"
+def build_without(root, tmp_path):
+    """Makes the program of a build that does not know a feature, or "all" of them (tests/lacking)."""
+    def make(name):
+        program = tmp_path / f"quiver-without-{name}"
+        binary = root / "build" / "tests" / "quiver-lacking"
+        program.write_text(f"#!/bin/sh\nQUIVER_LACKS={name} exec '{binary}' \"$@\"\n")
+        program.chmod(0o755)
+        return program
+
+    return make
+
+
+@pytest.fixture
+def two_builds(fleet, build_without):
+    """A host of this build, and for each feature one that knows all but that; the app has none of them on."""
+    new = fleet.add("new")
+    new.quiver = build_without("all")
+    new.start()
+    assert features(new) == {}
+    assert new.stop() == 0
+    new.quiver = fleet.quiver
+    new.start()
+    old = {name: fleet.add(f"no-{name}") for name in features(new)}
+    for name, member in old.items():
+        member.quiver = build_without(name)
+        member.start(is_ready=False)
+    for member in old.values():
+        member.wait_for_log("event=running")
+    fleet.wait_even()
+    assert set(features(new).values()) == {False}
+    return new, old
 
 
 def features(member):
@@ -34,39 +62,43 @@ def refused(member, *words):
     return done.stderr
 
 
-def test_hosts_of_two_builds_run_side_by_side_until_a_feature_is_switched_on(fleet, lacking):
-    old = fleet.add("old")
-    old.quiver = lacking
-    old.start()
-    (new,) = fleet.start("new")
-    fleet.wait_even()
-    assert features(new)["schedules"] is False and features(new)["limits"] is True
-    for words in (["schedules"], ["--all"], ["--all", "--dry-run"]):
-        said = refused(new, "app", "upgrade", *words)
-        assert "host old does not know schedules" in said and "host new" not in said
-    assert features(new)["schedules"] is False
-    assert old.stop() == 0
-    assert "schedules would be switched on" in new.cli("app", "upgrade", "--all", "--dry-run")
-    assert features(new)["schedules"] is False
-    assert "schedules is on" in new.cli("app", "upgrade", "schedules")
-    assert features(new)["schedules"] is True
+def test_hosts_of_two_builds_run_side_by_side_until_a_feature_is_switched_on(fleet, two_builds):
+    new, old = two_builds
+    new.submit([{"handler": "work", "key": f"k{i}", "payload": str(i)} for i in range(40)])
+    new.wait_done(40)
+    everybody = "".join(f"host no-{name} does not know {name}\n" for name in sorted(old))
+    for words in (["--all"], ["--all", "--dry-run"]):
+        lines = refused(new, "app", "upgrade", *words).splitlines(keepends=True)
+        assert "".join(sorted(lines[1:])) == everybody
+    for name, member in old.items():
+        said = refused(new, "app", "upgrade", name)
+        assert said.splitlines()[1:] == [f"host no-{name} does not know {name}"]
+        assert features(new)[name] is False
+        assert member.stop() == 0
+        assert f"{name} would be switched on" in new.cli("app", "upgrade", name, "--dry-run")
+        assert features(new)[name] is False
+        assert f"{name} is on" in new.cli("app", "upgrade", name)
+        assert features(new)[name] is True
+        member.start(is_ready=False)
+    for name, member in old.items():
+        assert member.wait() != 0
+        said = member.log().replace("\\", "")
+        assert f'feature "{name}"' in said and "run a newer one" in said and said.count('feature "') == 1
     assert "nothing to do" in new.cli("app", "upgrade", "--all")
-    old.start(is_ready=False)
-    assert old.wait() != 0
-    assert 'feature "schedules"' in old.log().replace("\\", "") and "run a newer one" in old.log()
     assert new.process.poll() is None
 
 
-def test_a_feature_that_is_switched_on_behind_a_hosts_back_stops_it(fleet, lacking):
-    old = fleet.add("old")
-    old.quiver = lacking
-    old.start()
-    fleet.wait_even()
-    with sqlite3.connect(fleet.folder / "q.db", timeout=30) as db:
-        db.execute("UPDATE meta SET value = value || ' schedules' WHERE name = 'features'")
-        db.execute("INSERT INTO meta VALUES('desired_version', 1) ON CONFLICT DO UPDATE SET value = value + 1")
-    assert old.wait() != 0
-    assert "event=feature-missing" in old.log() and not fleet.backing.owners()
+def test_a_feature_that_is_switched_on_behind_a_hosts_back_stops_it(fleet, two_builds):
+    new, old = two_builds
+    for name in list(old):
+        member = old.pop(name)
+        with sqlite3.connect(fleet.folder / "q.db", timeout=30) as db:
+            db.execute("UPDATE meta SET value = trim(value || ' ' || ?) WHERE name = 'features'", [name])
+            db.execute("INSERT INTO meta VALUES('desired_version', 1) ON CONFLICT DO UPDATE SET value = value + 1")
+        assert member.wait() != 0
+        assert "event=feature-missing" in member.log() and f"feature={name}" in member.log()
+        assert fleet.living() == [new, *old.values()]
+    wait_until(lambda: fleet.counts() == {"new": fleet.shards}, "the host that knows them all has every shard")
 
 
 def test_the_apps_max_members_decides_and_a_file_that_differs_is_told(fleet):
