@@ -387,7 +387,8 @@ struct store_control {
  * and keys that are due (keys by due time, then by name); the lanes, high before normal before low.  The head of a key
  * that is due counts as one of its lane's; if that lane has no room the key waits, and keys behind it are looked at, a
  * bounded number of them.  If the head may be merged, as many of the key's next tasks come with it as there is room for
- * in that lane, STORE_MERGE_TASKS at most: so that the owner can merge them before it starts the head.
+ * in that lane, STORE_MERGE_TASKS at most: so that the owner can merge them before it starts the head.  If there was
+ * room for the head alone, its key stays due.
  *
  * Claiming diverts tasks of keys that have a side queue, and sets aside what no host can run: malformed, wrong shard
  * (the right one is named), too long → dead with its bytes; not_before → delayed.

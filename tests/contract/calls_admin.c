@@ -72,6 +72,22 @@ const struct store_listed *find(struct world *w, struct span id)
         return f.task;
 }
 
+static void keep_merged(struct world *w, struct store_request *request)
+{
+        struct store_find *f = (struct store_find *)request;
+        f->merged_into = keep(w, f->merged_into);
+}
+
+struct store_find find_merged(struct world *w, struct span id)
+{
+        struct store_find f = { .id = id };
+        do {
+                assert_int_equal(CALL(w, store_find, &f, keep_merged), 0);
+        } while (!f.is_end);
+        assert_null(f.task);
+        return f;
+}
+
 int cancel(struct world *w, struct span id, bool *ret_pending)
 {
         const struct store_listed *task = find(w, id);

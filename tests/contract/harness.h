@@ -154,6 +154,8 @@ struct store_list list(struct world *w, uint32_t shard, enum store_state state);
 void list_next(struct world *w, struct store_list *l);
 /* NULL: nowhere. */
 const struct store_listed *find(struct world *w, struct span id);
+/* It is nowhere; what is remembered of where it went. */
+struct store_find find_merged(struct world *w, struct span id);
 int cancel(struct world *w, struct span id, bool *ret_pending);
 struct store_key_info key(struct world *w, const char *name);
 int key_act(struct world *w, enum store_control_verb verb, const char *name);

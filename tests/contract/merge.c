@@ -44,22 +44,6 @@ static struct store_outcome debounce(const struct store_task *task, uint64_t del
         return outcome;
 }
 
-static void keep_merged(struct world *w, struct store_request *request)
-{
-        struct store_find *f = (struct store_find *)request;
-        f->merged_into = keep(w, f->merged_into);
-}
-
-static struct store_find find_merged(struct world *w, struct span id)
-{
-        struct store_find f = { .id = id };
-        do {
-                assert_int_equal(CALL(w, store_find, &f, keep_merged), 0);
-        } while (!f.is_end);
-        assert_null(f.task);
-        return f;
-}
-
 /* The tasks as the next owner finds them. */
 static struct store_page after_crash(struct world *w, uint64_t epoch)
 {
@@ -348,6 +332,27 @@ static void a_due_key_brings_no_more_than_there_is_room_for(void **state)
         expect_sound(w);
 }
 
+/* Nothing is merged into it yet, so no merge takes more of the key: what waits behind it comes with the next call. */
+static void a_due_head_that_has_the_last_room_leaves_its_key_due(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        for (unsigned i = 0; i < 3; i++)
+                (void)submit_merge(w, "k", F(w, "%u", i).data);
+        struct store_advance a = claim(w, &o, 3);
+        struct store_outcome outcomes[3];
+        for (unsigned i = 0; i < 3; i++)
+                outcomes[i] = debounce(&a.tasks[i], 0);
+        (void)advance(w, &o, outcomes, 3, 0);
+        a = claim_each(w, &o, 9, 1, 9);
+        expect_tasks(w, a, "0");
+        assert_true(a.has_more[LANE_NORMAL]);
+        expect_tasks(w, claim_each(w, &o, 9, 0, 9), "");
+        expect_tasks(w, claim_each(w, &o, 0, 1, 0), "1");
+        expect_tasks(w, claim(w, &o, 9), "2");
+        expect_sound(w);
+}
+
 static void a_due_head_that_is_not_to_be_merged_comes_alone(void **state)
 {
         struct world *w = *state;
@@ -450,6 +455,7 @@ const struct CMUnitTest merge_tests[] = {
         IN_WORLD(a_merge_takes_more_of_the_key),
         IN_WORLD(a_debounced_key_comes_with_what_has_joined_it),
         IN_WORLD(a_due_key_brings_no_more_than_there_is_room_for),
+        IN_WORLD(a_due_head_that_has_the_last_room_leaves_its_key_due),
         IN_WORLD(a_due_head_that_is_not_to_be_merged_comes_alone),
         IN_WORLD(a_debounce_sets_the_keys_time),
         IN_WORLD(what_cannot_be_merged_is_refused),

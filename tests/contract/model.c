@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* --- tasks ------------------------------------------------------------------------------------------------------- */
@@ -59,11 +60,29 @@ static void enter_log(struct model *m, struct model_task *task)
         task->order = ++m->next;
 }
 
-void model_submit(struct model *m, unsigned number, unsigned key, enum lane lane, uint64_t delay_ms)
+static struct model_reply *reply_of(struct model *m, unsigned number)
+{
+        if (number >= m->replies_count) {
+                unsigned count = 2 * number;
+                m->replies = realloc(m->replies, count * sizeof(*m->replies));
+                assert(m->replies);
+                memset(m->replies + m->replies_count, 0, (count - m->replies_count) * sizeof(*m->replies));
+                m->replies_count = count;
+        }
+        return &m->replies[number];
+}
+
+static void answer(struct model *m, const struct model_task *t, enum store_reply_state state)
+{
+        if (t->has_reply)
+                *reply_of(m, t->number) = (struct model_reply){ state, t->number, t->merged };
+}
+
+struct model_task *model_submit(struct model *m, unsigned number, unsigned key, enum lane lane, uint64_t delay_ms)
 {
         assert(m->count < MODEL_TASKS);
         struct model_task *t = &m->tasks[m->count++];
-        *t = (struct model_task){ .number = number, .key = key, .lane = lane };
+        *t = (struct model_task){ .number = number, .payload = number, .key = key, .lane = lane };
         m->submitted++;
         if (delay_ms) {
                 t->state = MODEL_DELAYED;
@@ -72,10 +91,12 @@ void model_submit(struct model *m, unsigned number, unsigned key, enum lane lane
         } else {
                 enter_log(m, t);
         }
+        return t;
 }
 
 static void die(struct model *m, struct model_task *t)
 {
+        answer(m, t, REPLY_DEAD);
         t->state = MODEL_DEAD;
         t->arrival = ++m->next;
 }
@@ -109,14 +130,15 @@ static void give(struct model *m, struct model_task *t)
         m->last[m->last_count++] = t->number;
 }
 
-static void take_side(struct model *m, unsigned key, unsigned max)
+static unsigned take_side(struct model *m, unsigned key, unsigned max)
 {
-        struct model_task *t;
-        while (max-- && (t = first(m, MODEL_PARKED, (int)key, NULL)))
+        unsigned taken = 0;
+        for (struct model_task *t; taken < max && (t = first(m, MODEL_PARKED, (int)key, NULL)); taken++)
                 give(m, t);
         m->keys[key].state = KEY_WAITING;
         m->keys[key].due_ms = m->now_ms + STORE_WAITING_MS;
         key_tidy(m, key);
+        return taken;
 }
 
 static void control_apply(struct model *m, enum store_control_verb verb, unsigned key)
@@ -257,7 +279,7 @@ static void divert(struct model *m, const struct model_task *t, const struct mod
         bool is_first = first(m, MODEL_PARKED, (int)t->key, NULL) == t;
         if (o->name && (is_first || k->state == KEY_FREE))
                 *k = (struct model_key){ KEY_NAMED, 0, o->name, m->now_ms };
-        else if (k->state == KEY_FREE || (k->state == KEY_NAMED && is_first))
+        else if (k->state == KEY_FREE || (is_first && (k->state == KEY_NAMED || o->is_debounce)))
                 *k = (struct model_key){ KEY_WAITING, due, 0, 0 };
         else if (k->state == KEY_WAITING && due < k->due_ms)
                 k->due_ms = due;
@@ -271,6 +293,7 @@ static void aside(struct model *m, struct model_task *t, const struct model_outc
                 t->attempts++;
                 clear_start(t);
         }
+        t->is_debounced |= o->is_debounce;
         t->state = MODEL_PARKED;
         if (o->kind == STORE_HOLD) {
                 k->state = KEY_HELD;
@@ -279,6 +302,61 @@ static void aside(struct model *m, struct model_task *t, const struct model_outc
         } else if (k->state != KEY_PARKED && k->state != KEY_HELD) {
                 divert(m, t, o, due);
         }
+}
+
+/* --- merging ------------------------------------------------------------------------------------------------------ */
+
+static bool can_merge(const struct model_task *t)
+{
+        return t->state == MODEL_FLIGHT && t->may_merge && !t->attempts && !t->holder;
+}
+
+unsigned model_next_to_merge(struct model *m, unsigned number)
+{
+        const struct model_task *into = model_find(m, number);
+        if (!into || !can_merge(into))
+                return 0;
+        const struct model_task *next = first(m, MODEL_FLIGHT, (int)into->key, into);
+        const struct model_task *parked = first(m, MODEL_PARKED, (int)into->key, into);
+        bool is_neighbour = next && next->lane == into->lane && !(parked && before(parked, next));
+        return is_neighbour && can_merge(next) ? next->number : 0;
+}
+
+static void merge(struct model *m, const struct model_outcome *o)
+{
+        for (unsigned i = 0; i < o->merged_count; i++) {
+                struct model_task *into = model_find(m, o->number);
+                struct model_task *t = model_find(m, o->merged[i]);
+                assert(t && t->state == MODEL_FLIGHT);
+                into->payload = t->payload;
+                into->debounce_ms = t->debounce_ms;
+                into->has_reply |= t->has_reply;
+                into->merged++;
+                if (t->has_reply)
+                        *reply_of(m, t->number) = (struct model_reply){ REPLY_MERGED, o->number, 0 };
+                m->merges[m->merged % STORE_MERGED_KEPT].number = t->number;
+                m->merges[m->merged++ % STORE_MERGED_KEPT].into = o->number;
+                forget(m, t);
+        }
+}
+
+struct model_reply model_reply(const struct model *m, unsigned number)
+{
+        struct model_reply reply = { .state = REPLY_MERGED, .number = number };
+        for (unsigned hops = 0; reply.state == REPLY_MERGED; hops++) {
+                if (hops > STORE_REPLY_HOPS || reply.number >= m->replies_count)
+                        return (struct model_reply){ .state = REPLY_PENDING };
+                reply = m->replies[reply.number];
+        }
+        return reply;
+}
+
+unsigned model_merged_into(const struct model *m, unsigned number)
+{
+        for (unsigned i = 0; i < STORE_MERGED_KEPT && i < m->merged; i++)
+                if (m->merges[i].number == number)
+                        return m->merges[i].into;
+        return 0;
 }
 
 static void outcome_apply(struct model *m, const struct model_outcome *o)
@@ -290,6 +368,7 @@ static void outcome_apply(struct model *m, const struct model_outcome *o)
         enum lane lane = t->lane;
         switch (o->kind) {
         case STORE_DONE:
+                answer(m, t, REPLY_DONE);
                 forget(m, t);
                 m->done++;
                 if (o->follow_up)
@@ -306,11 +385,18 @@ static void outcome_apply(struct model *m, const struct model_outcome *o)
         case STORE_INTERRUPTED:
                 clear_start(t);
                 break;
+        case STORE_MERGE:
+                if (o->is_one_gone)
+                        m->last_gone++;
+                else
+                        merge(m, o);
+                break;
         default:
                 aside(m, t, o);
         }
-        if ((o->kind == STORE_DONE || o->kind == STORE_DEAD) && o->refill && m->keys[key].state == KEY_WAITING)
-                take_side(m, key, o->refill);
+        bool may_refill = o->kind == STORE_DONE || o->kind == STORE_DEAD || o->kind == STORE_MERGE;
+        if (may_refill && o->refill && m->keys[key].state == KEY_WAITING)
+                (void)take_side(m, key, o->refill);
 }
 
 static void delayed_join(struct model *m)
@@ -331,14 +417,15 @@ static void delayed_join(struct model *m)
 }
 
 /* Keys are named so that their numbers sort like their names. */
-static int next_due_key(struct model *m, uint64_t not_after_ms, const unsigned want[LANES])
+static int next_due_key(struct model *m, const bool has_come[MODEL_KEYS], const unsigned want[LANES])
 {
         int best = -1;
         for (unsigned i = 0; i < MODEL_KEYS; i++) {
                 const struct model_key *k = &m->keys[i];
                 const struct model_task *head = first(m, MODEL_PARKED, (int)i, NULL);
                 bool can_be_due = (k->state == KEY_PARKED || k->state == KEY_WAITING) && head && want[head->lane];
-                if (can_be_due && k->due_ms <= not_after_ms && (best < 0 || k->due_ms < m->keys[best].due_ms))
+                if (can_be_due && !has_come[i] && k->due_ms <= m->now_ms &&
+                        (best < 0 || k->due_ms < m->keys[best].due_ms))
                         best = (int)i;
         }
         return best;
@@ -347,10 +434,16 @@ static int next_due_key(struct model *m, uint64_t not_after_ms, const unsigned w
 static void claim_due(struct model *m, unsigned want[LANES])
 {
         delayed_join(m);
-        uint64_t now = m->now_ms;
-        for (int key; (key = next_due_key(m, now, want)) >= 0;) {
-                want[first(m, MODEL_PARKED, key, NULL)->lane]--;
-                take_side(m, (unsigned)key, 1);
+        bool has_come[MODEL_KEYS] = { false };
+        for (int key; (key = next_due_key(m, has_come, want)) >= 0;) {
+                const struct model_task *head = first(m, MODEL_PARKED, key, NULL);
+                enum lane lane = head->lane;
+                unsigned max = !head->may_merge ? 1 : want[lane] < STORE_MERGE_TASKS ? want[lane] : STORE_MERGE_TASKS;
+                bool is_last = head->may_merge && max == 1;
+                has_come[key] = true;
+                want[lane] -= take_side(m, (unsigned)key, max);
+                if (is_last)
+                        m->keys[key].due_ms = m->now_ms;
         }
 }
 
@@ -408,6 +501,7 @@ enum store_verdict model_advance(struct model *m, unsigned host, uint64_t epoch,
 {
         if (!is_ours(m, host, epoch) || (call != m->call && call != m->call + 1))
                 return STORE_FENCED;
+        m->last_gone = 0;
         if (call == m->call)
                 return STORE_OK;
         m->call = call;

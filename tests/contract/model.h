@@ -4,15 +4,18 @@
 #define QUIVER_TESTS_CONTRACT_MODEL_H
 
 #include "store/admin.h"
+#include "store/results.h"
 #include "store/store.h"
 
 #define MODEL_KEYS  12
 #define MODEL_TASKS 4096 /* alive at once */
+#define MODEL_MERGE 4    /* so many are merged by one outcome, at most */
 
 enum model_state { MODEL_QUEUED, MODEL_DELAYED, MODEL_FLIGHT, MODEL_PARKED, MODEL_DEAD };
 
 struct model_task {
-        unsigned number; /* its payload, which no other task has */
+        unsigned number;  /* part of its id, which no other task has */
+        unsigned payload; /* its number, or that of the last one that was merged into it */
         unsigned key;
         enum lane lane;
         enum model_state state;
@@ -22,6 +25,18 @@ struct model_task {
         unsigned attempts;
         unsigned holder;   /* who its recorded start is of; 0: none */
         uint64_t until_ms; /* until when nobody else may start it */
+        bool may_merge;
+        bool is_debounced;    /* it has waited once for others to join it */
+        uint64_t debounce_ms; /* as the last one that was merged into it says */
+        unsigned merged;      /* so many were merged into it */
+        bool has_reply;       /* somebody waits for its outcome, or for that of one that was merged into it */
+};
+
+/* What the store says of a task whose outcome somebody asked for. */
+struct model_reply {
+        enum store_reply_state state;
+        unsigned number; /* MERGED: into which one; else whose outcome it is */
+        unsigned merged; /* into that one, when it ended */
 };
 
 struct model_key {
@@ -43,7 +58,12 @@ struct model {
         unsigned count;
         struct model_key keys[MODEL_KEYS];
         uint64_t next;
-        unsigned submitted, done, dropped;
+        unsigned submitted, done, dropped, merged;
+        struct model_reply *replies; /* by number; allocated */
+        unsigned replies_count;
+        struct { /* the latest */
+                unsigned number, into;
+        } merges[STORE_MERGED_KEPT];
 
         bool is_held;
         unsigned holder;
@@ -55,6 +75,7 @@ struct model {
         /* what the last call returned */
         unsigned last[2 * STORE_CALL_TASKS];
         unsigned last_count;
+        unsigned last_gone;
         struct model_control last_controls[STORE_CALL_CONTROLS];
         unsigned last_controls_count;
 };
@@ -67,10 +88,14 @@ struct model_outcome {
         unsigned holder;   /* START */
         uint64_t until_ms; /* START: from now; 0: no such time */
         unsigned refill;
-        unsigned follow_up; /* DONE: a new task of the same key with this number; 0: none */
+        unsigned follow_up;           /* DONE: a new task of the same key with this number; 0: none */
+        bool is_debounce;             /* DIVERT */
+        unsigned merged[MODEL_MERGE]; /* MERGE, in order */
+        unsigned merged_count;
+        bool is_one_gone; /* MERGE: one of them is not in flight, so nothing happens */
 };
 
-void model_submit(struct model *m, unsigned number, unsigned key, enum lane lane, uint64_t delay_ms);
+struct model_task *model_submit(struct model *m, unsigned number, unsigned key, enum lane lane, uint64_t delay_ms);
 enum store_grant model_acquire(struct model *m, unsigned host, uint64_t epoch, uint64_t ttl_ms);
 /* What it returned is in m->last; FENCED: nothing. */
 enum store_verdict model_advance(struct model *m, unsigned host, uint64_t epoch, uint64_t call, uint64_t ttl_ms,
@@ -84,6 +109,13 @@ int model_cancel(struct model *m, unsigned number);
 int model_key_act(struct model *m, enum store_control_verb verb, unsigned key);
 bool model_requeue(struct model *m, unsigned number);
 bool model_drop(struct model *m, unsigned number);
+
+/* The next task of the key, if an owner may merge it into this one now; 0: it may not. */
+unsigned model_next_to_merge(struct model *m, unsigned number);
+/* What somebody is told who waits for the outcome of a task. */
+struct model_reply model_reply(const struct model *m, unsigned number);
+/* Into which one a task was merged, if that is remembered; 0: it is not. */
+unsigned model_merged_into(const struct model *m, unsigned number);
 
 struct model_task *model_find(struct model *m, unsigned number);
 unsigned model_count(const struct model *m, enum model_state state);

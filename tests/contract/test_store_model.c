@@ -13,9 +13,10 @@
 #endif
 const struct contract_driver *driver = &CONTRACT;
 
-#define HOSTS 3
-#define BATCH 12
-#define ALIVE 300 /* above it, nothing is submitted */
+#define HOSTS    3
+#define BATCH    12
+#define REPLY_MS UINT64_C(1000000000000) /* longer than any run */
+#define ALIVE    300                     /* above it, nothing is submitted */
 
 static struct model m;
 
@@ -39,12 +40,14 @@ static struct host hosts[HOSTS];
 static struct {
         char id[TASK_ID_MAX + 1];
         unsigned key;
-} * known; /* by number */
+        uint64_t submitted_ms; /* as the first owner has read it; no merge changes it */
+} * known;                     /* by number */
 static unsigned last_number;
 static uint64_t last_epoch;
 static uint64_t random_state;
 static unsigned step;
-static unsigned busy; /* tasks that somebody else may still run, as hosts are told */
+static unsigned led_on; /* answers that are those of another task */
+static unsigned busy;   /* tasks that somebody else may still run, as hosts are told */
 
 static unsigned below(unsigned n)
 {
@@ -79,16 +82,66 @@ static void compare_counts(struct world *w)
         assert_int_equal(c.submitted, m.submitted);
         assert_int_equal(c.done, m.done);
         assert_int_equal(c.dropped, m.dropped);
+        assert_int_equal(c.merged, m.merged);
         assert_int_equal(c.epoch, m.epoch);
         assert_int_equal(c.is_held, m.is_held);
 }
 
-static unsigned number_of(const struct store_task *task)
+static unsigned read_number(struct span from)
 {
         char text[16] = "";
-        assert_true(task->envelope.payload.size < sizeof(text));
-        memcpy(text, task->envelope.payload.data, task->envelope.payload.size);
+        assert_true(from.size < sizeof(text));
+        memcpy(text, from.data, from.size);
         return (unsigned)atoi(text);
+}
+
+static unsigned number_of(const struct store_task *task)
+{
+        struct span id = task->envelope.id;
+        return read_number((struct span){ id.data + 1, id.size - 1 });
+}
+
+/* What becomes of a task that others are merged into. */
+static void compare_merged(const struct store_task *task, const struct model_task *t)
+{
+        const struct envelope *e = &task->envelope;
+        assert_int_equal(read_number(e->payload), t->payload);
+        assert_int_equal(e->is_merge, t->may_merge);
+        assert_int_equal(e->debounce_ms, t->debounce_ms);
+        assert_int_equal(e->reply_ms, t->has_reply ? REPLY_MS : 0);
+        assert_int_equal(task->note.merged, t->merged);
+        assert_int_equal(task->note.is_debounced, t->is_debounced);
+        if (!known[t->number].submitted_ms)
+                known[t->number].submitted_ms = e->submitted_ms;
+        assert_int_equal(e->submitted_ms, known[t->number].submitted_ms);
+}
+
+/* Of any task, or of one that was merged. */
+static void compare_reply_record(struct world *w)
+{
+        unsigned kept = m.merged < STORE_MERGED_KEPT ? m.merged : STORE_MERGED_KEPT;
+        if (!last_number)
+                return;
+        unsigned number = kept && below(2) ? m.merges[below(kept)].number : 1 + below(last_number);
+        struct model_reply expected = model_reply(&m, number);
+        struct store_reply got = reply(w, T(known[number].id), 0);
+        assert_int_equal(got.state, expected.state);
+        if (got.state == REPLY_PENDING)
+                return;
+        led_on += expected.number != number;
+        assert_int_equal(got.note.merged, expected.merged);
+        if (got.state == REPLY_DONE)
+                assert_true(got.has_data && span_is(got.data, F(w, "%u", expected.number)));
+}
+
+static void compare_merge_record(struct world *w)
+{
+        unsigned kept = m.merged < STORE_MERGED_KEPT ? m.merged : STORE_MERGED_KEPT;
+        if (!kept)
+                return;
+        unsigned number = m.merges[below(kept)].number;
+        struct span into = find_merged(w, T(known[number].id)).merged_into;
+        assert_true(span_is(into, T(known[model_merged_into(&m, number)].id)));
 }
 
 static void learn(unsigned host, const struct store_task *tasks, uint32_t count)
@@ -98,6 +151,7 @@ static void learn(unsigned host, const struct store_task *tasks, uint32_t count)
                 struct model_task *t = model_find(&m, number_of(&tasks[i]));
                 assert_non_null(t);
                 assert_int_equal(t->attempts, tasks[i].note.attempts);
+                compare_merged(&tasks[i], t);
                 assert_int_equal(t->lane, STORE_SEQ_LANE(tasks[i].seq));
                 char holder[32] = "";
                 if (t->holder)
@@ -120,7 +174,7 @@ static void compare_reply(struct world *w, const struct store_advance *a)
         assert_int_equal(a->controls_count, m.last_controls_count);
         for (uint32_t i = 0; i < a->controls_count; i++)
                 assert_int_equal(a->controls[i].verb, m.last_controls[i].verb);
-        assert_int_equal(a->gone, 0);
+        assert_int_equal(a->gone, m.last_gone);
 }
 
 /* --- what hosts do ----------------------------------------------------------------------------------------------- */
@@ -128,28 +182,54 @@ static void compare_reply(struct world *w, const struct store_advance *a)
 /* The task stays in flight. */
 static bool is_kept(enum store_outcome_kind kind)
 {
-        return kind == STORE_START || kind == STORE_INTERRUPTED;
+        return kind == STORE_START || kind == STORE_INTERRUPTED || kind == STORE_MERGE;
+}
+
+static struct store_ref ref_of(struct world *w, const struct host *h, unsigned number)
+{
+        const struct model_task *t = model_find(&m, number);
+        struct store_ref ref = { .id = T(known[number].id),
+                .key = key_name(w, known[number].key),
+                .handler = T("h"),
+                .reply_ms = t && t->has_reply ? REPLY_MS : 0 };
+        for (unsigned i = 0; i < h->count; i++)
+                if (h->tasks[i].number == number)
+                        ref.seq = h->tasks[i].seq;
+        return ref;
+}
+
+static void set_merged(
+        struct world *w, const struct host *h, const struct model_outcome *from, struct store_outcome *to)
+{
+        struct store_ref *refs = arena_take(&w->memory, from->merged_count * sizeof(*refs));
+        for (unsigned i = 0; i < from->merged_count; i++)
+                refs[i] = ref_of(w, h, from->merged[i]);
+        if (from->is_one_gone)
+                refs[from->merged_count - 1].seq += UINT64_C(1) << 40; /* a number that no task has */
+        to->merged = refs;
+        to->merged_count = from->merged_count;
 }
 
 static struct store_outcome outcome_of(
         struct world *w, unsigned host, const struct model_outcome *from, struct store_follow_up *follow_up)
 {
-        struct host *h = &hosts[host];
         struct store_outcome to = { .kind = from->kind,
+                .task = ref_of(w, &hosts[host], from->number),
                 .cost = is_kept(from->kind) || from->kind == STORE_DIVERT ? COST_NONE : COST_ATTEMPT,
                 .holder = from->holder ? F(w, "worker-%u", from->holder) : (struct span){ 0 },
                 .until_ms = from->until_ms,
                 .delay_ms = from->delay_ms,
                 .refill = from->refill,
                 .name = from->name ? F(w, "name:%u", from->name) : (struct span){ 0 },
+                .is_debounce = from->is_debounce,
                 .reason = T("tested"),
                 .error = T("no") };
-        for (unsigned i = 0; i < h->count; i++)
-                if (h->tasks[i].number == from->number)
-                        to.task.seq = h->tasks[i].seq;
-        to.task.id = T(known[from->number].id);
-        to.task.key = key_name(w, known[from->number].key);
-        to.task.handler = T("h");
+        if (from->merged_count)
+                set_merged(w, &hosts[host], from, &to);
+        if (from->kind == STORE_DONE && to.task.reply_ms) {
+                to.has_result = true;
+                to.result = F(w, "%u", from->number);
+        }
         if (from->follow_up) {
                 *follow_up = (struct store_follow_up){ .envelope = { .key = to.task.key,
                                                                .handler = T("h"),
@@ -169,24 +249,49 @@ static unsigned new_number(unsigned key)
         assert_non_null(grown);
         known = grown;
         known[number].key = key;
+        known[number].submitted_ms = 0;
         (void)snprintf(known[number].id, sizeof(known[number].id), "t%u-0", number);
         return number;
+}
+
+/* Neighbours behind the task that the host holds, too; false if there are none. */
+static bool choose_merged(const struct host *h, struct model_outcome *o, bool *is_chosen)
+{
+        unsigned next = o->number;
+        while (o->merged_count < MODEL_MERGE && (next = model_next_to_merge(&m, next)) &&
+                (!o->merged_count || below(3))) {
+                unsigned i = 0;
+                while (i < h->count && h->tasks[i].number != next)
+                        i++;
+                if (i == h->count || is_chosen[i])
+                        break;
+                is_chosen[i] = true;
+                o->merged[o->merged_count++] = next;
+        }
+        o->is_one_gone = o->merged_count && !below(10);
+        return o->merged_count;
 }
 
 /* Random outcomes of tasks that the host holds; each task at most once. */
 static void choose_outcomes(struct host *h)
 {
+        bool is_chosen[MODEL_TASKS] = { false };
         h->outcomes_count = 0;
         for (unsigned i = 0; i < h->count && h->outcomes_count < BATCH; i++) {
-                if (below(3))
+                if (is_chosen[i] || below(3))
                         continue;
+                is_chosen[i] = true;
                 static const enum store_outcome_kind kinds[] = { STORE_DONE, STORE_DONE, STORE_DONE, STORE_RETRY,
                         STORE_RETRY, STORE_DEAD, STORE_HOLD, STORE_DIVERT, STORE_DIVERT, STORE_DONE, STORE_DONE,
-                        STORE_DONE, STORE_START, STORE_START, STORE_INTERRUPTED };
-                struct model_outcome o = { .kind = kinds[below(15)], .number = h->tasks[i].number };
+                        STORE_DONE, STORE_START, STORE_START, STORE_INTERRUPTED, STORE_MERGE, STORE_MERGE, STORE_MERGE,
+                        STORE_MERGE, STORE_MERGE };
+                struct model_outcome o = { .kind = kinds[below(20)], .number = h->tasks[i].number };
+                if (o.kind == STORE_MERGE && !choose_merged(h, &o, is_chosen))
+                        o.kind = STORE_DONE;
                 o.delay_ms = below(2) ? below(500) : 0;
                 o.refill = below(9);
                 o.name = o.kind == STORE_DIVERT && below(4) ? 1 + below(2) : 0;
+                o.is_debounce = o.kind == STORE_DIVERT && !o.name && below(2);
                 o.holder = o.kind == STORE_START ? 1 + below(2) : 0;
                 o.until_ms = o.holder && below(3) ? 1 + below(2 * TTL_MS) : 0;
                 if (o.kind == STORE_DONE && !below(8) && m.count < ALIVE)
@@ -194,17 +299,27 @@ static void choose_outcomes(struct host *h)
                 h->outcomes[h->outcomes_count++] = o;
         }
         for (unsigned lane = 0; lane < LANES; lane++)
-                h->want[lane] = below(3) ? below(10) : 0;
+                h->want[lane] = below(3) ? below(10) : below(6) ? 0 : below(40);
+}
+
+static void forget(struct host *h, unsigned number)
+{
+        for (unsigned i = 0; i < h->count; i++)
+                if (h->tasks[i].number == number) {
+                        h->tasks[i] = h->tasks[--h->count];
+                        break;
+                }
 }
 
 static void forget_settled(struct host *h)
 {
-        for (unsigned o = 0; o < h->outcomes_count; o++)
-                for (unsigned i = 0; i < h->count && !is_kept(h->outcomes[o].kind); i++)
-                        if (h->tasks[i].number == h->outcomes[o].number) {
-                                h->tasks[i] = h->tasks[--h->count];
-                                break;
-                        }
+        for (unsigned i = 0; i < h->outcomes_count; i++) {
+                const struct model_outcome *o = &h->outcomes[i];
+                if (!is_kept(o->kind))
+                        forget(h, o->number);
+                for (unsigned j = 0; j < o->merged_count && !o->is_one_gone; j++)
+                        forget(h, o->merged[j]);
+        }
 }
 
 static void do_advance(struct world *w, unsigned host)
@@ -325,7 +440,7 @@ static void do_submit(struct world *w)
         for (unsigned i = 0; i < count; i++) {
                 unsigned key = below(3) ? below(MODEL_KEYS) : 0;
                 unsigned number = new_number(key);
-                enum lane lane = (enum lane)below(LANES);
+                enum lane lane = below(2) ? LANE_NORMAL : (enum lane)below(LANES);
                 uint64_t delay_ms = below(6) ? 0 : 1 + below(3000);
                 items[i] = (struct store_submission){ .envelope = { .key = key_name(w, key),
                                                               .handler = T("h"),
@@ -333,7 +448,13 @@ static void do_submit(struct world *w)
                                                               .lane = lane },
                         .delay_ms = delay_ms };
                 items[i].envelope.id = F(w, "%s", known[number].id);
-                model_submit(&m, number, key, lane, delay_ms);
+                struct model_task *t = model_submit(&m, number, key, lane, delay_ms);
+                t->may_merge = below(3);
+                t->debounce_ms = t->may_merge && below(2) ? 1 + below(500) : 0;
+                t->has_reply = below(2);
+                items[i].envelope.is_merge = t->may_merge;
+                items[i].envelope.debounce_ms = t->debounce_ms;
+                items[i].envelope.reply_ms = t->has_reply ? REPLY_MS : 0;
         }
         assert_int_equal(submit_items(w, items, count), 0);
         for (unsigned i = 0; i < count; i++)
@@ -442,16 +563,24 @@ static void a_driver_does_what_the_model_does(void **state)
         for (step = 0; step < steps; step++) {
                 one_step(w);
                 compare_counts(w);
+                if (step % 4 == 0)
+                        compare_reply_record(w);
+                if (step % 16 == 0)
+                        compare_merge_record(w);
                 if (step % 500 == 0)
                         expect_sound(w);
                 arena_free(w->memory);
                 w->memory = NULL;
         }
-        print_message("%u steps, %u tasks, %u done, alive: %u queued, %u delayed, %u in flight, %u parked, %u dead\n",
-                steps, m.submitted, m.done, model_count(&m, MODEL_QUEUED), model_count(&m, MODEL_DELAYED),
-                model_count(&m, MODEL_FLIGHT), model_count(&m, MODEL_PARKED), model_count(&m, MODEL_DEAD));
+        print_message("%u steps, %u tasks, %u done, %u merged, alive: %u queued, %u delayed, %u in flight, %u parked, "
+                      "%u dead; %u answers led on\n",
+                steps, m.submitted, m.done, m.merged, model_count(&m, MODEL_QUEUED), model_count(&m, MODEL_DELAYED),
+                model_count(&m, MODEL_FLIGHT), model_count(&m, MODEL_PARKED), model_count(&m, MODEL_DEAD), led_on);
         assert_true(m.done > steps / 20);
         assert_true(busy > steps / 400);
+        assert_true(m.merged > steps / 200);
+        assert_true(led_on > steps / 1000);
+        free(m.replies);
         free(known);
 }
 

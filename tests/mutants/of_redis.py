@@ -31,6 +31,12 @@ MUTANTS = [
      "side_take(k, math.min(want[lane], MERGE_TASKS) - 1)", "side_take(k, MERGE_TASKS - 1)", [CONTRACT("store_redis")]),
     ("merge: redis, any due key brings more", "runtime/store/redis/lua/lib/claim.lua",
      "and k.tasks > 0 and task_field(head, 'merge') == '1' then", "and k.tasks > 0 then", [CONTRACT("store_redis")]),
+    ("merge: redis, a head that had the last room leaves its key", "runtime/store/redis/lua/lib/outcomes.lua",
+     "or is_cut or max == 0)", "or is_cut or count == room)", [CONTRACT("store_redis")]),
+    ("merge model: redis, the first one's payload stays", "runtime/store/redis/lua/lib/task.lua",
+     "table.concat(lines) .. payload", "table.concat(lines) .. select(2, task_parts(into, {}))", [CONTRACT("store_redis_model")]),
+    ("merge model: redis, who waits is not led on", "runtime/store/redis/lua/lib/outcomes.lua",
+     "reply_put(m[2], m[3] > 0 and m[3] + MERGED_MS or 0, 3, 1, o[3], '', '')", "", [CONTRACT("store_redis_model")]),
     ("debounce: redis, is not remembered", "runtime/store/redis/lua/lib/outcomes.lua",
      "n.debounced = math.max(n.debounced, o[21] or 0)", "do end", [CONTRACT("store_redis")]),
     ("debounce: redis, whatever the key's time was", "runtime/store/redis/lua/lib/outcomes.lua",
@@ -185,7 +191,7 @@ MUTANTS = [
     ("names: redis, the index keeps who has gone", "runtime/store/redis/lua/lib/key.lua",
      "redis.call('ZREM', named, k.place)", "do end", [CONTRACT("store_redis")]),
     ("names: redis, no room is for half a minute", "runtime/store/redis/lua/lib/outcomes.lua",
-     "(#strays > 0 or is_cut or count == room)", "(#strays > 0 or is_cut)", [CONTRACT("store_redis")]),
+     "(#strays > 0 or is_cut or max == 0)", "(#strays > 0 or is_cut)", [CONTRACT("store_redis")]),
 
     # --- a start that somebody else may hold
     ("start: redis, the time is not kept", "runtime/store/redis/lua/lib/outcomes.lua",

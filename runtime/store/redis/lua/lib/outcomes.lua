@@ -6,7 +6,8 @@ local DONE, RETRY, HOLD, DEAD, DIVERT, START, INTERRUPTED, CHECKPOINT, MERGE = 0
 -- Moves up to `max` heads of a key's queue back in flight, and no more than a call's bytes.  Returns the first one's bytes.
 local function side_take(k, max)
 	local first
-	local members, seqs, strays, bytes, is_cut = side_read(k, math.min(max, room - count), last, PORTION_BYTES - moved, moved == 0)
+	max = math.min(max, room - count)
+	local members, seqs, strays, bytes, is_cut = side_read(k, max, last, PORTION_BYTES - moved, moved == 0)
 	moved = moved + bytes
 	if #strays > 0 then
 		side_bury(k, strays)
@@ -31,7 +32,7 @@ local function side_take(k, max)
 		k.tasks = k.tasks - #members
 	end
 	-- Behind what was set aside, or had no room, the next call goes on at once: nobody would refill the key.
-	local is_next = #seqs == 0 and (#strays > 0 or is_cut or count == room)
+	local is_next = #seqs == 0 and (#strays > 0 or is_cut or max == 0)
 	k.state, k.due, k.is_changed = 'waiting', is_next and now or now + WAITING_MS, true
 	return first
 end
