@@ -1,221 +1,9 @@
 /* A shard against a small store of the same contract, with everything that goes wrong between them: answers that are
- * lost, before or after the store did it, leases that run out, and a rival that takes the shard and works on it. */
+ * lost, before or after the store did it, leases that run out, and a rival that takes the shard and works on it.  Tasks
+ * are merged and debounced. */
 #include <time.h>
 
-#include "shard_rig.h"
-
-#define TASKS   300
-#define KEYS    12
-#define SEATS   4
-#define WAIT_MS 30000
-
-enum place { QUEUED, FLIGHT, SIDE, GONE };
-
-struct model_task {
-        enum place place;
-        uint64_t seq;
-        unsigned key;
-        const char *handler;
-        bool is_suspect;
-        bool is_marked;
-};
-
-struct model_key {
-        enum { KEY_FREE, KEY_WAITS, KEY_PARKED, KEY_NAMED } state;
-        uint64_t due_ms;
-        char name[STORE_NAME_MAX + 1]; /* KEY_NAMED: what it waits for */
-};
-
-struct model {
-        struct rig rig;
-        struct model_task tasks[TASKS];
-        struct model_key keys[KEYS];
-        uint32_t arrived; /* of the tasks; the rest is still to be submitted */
-        uint64_t epoch, call, until_ms;
-        bool is_held, is_ours;
-        uint32_t last[STORE_CALL_TASKS]; /* what the last call claimed */
-        uint32_t last_count;
-        enum shard_call call_kind;
-        struct store_names names;
-        struct store_wake wake;
-        struct span name_list[KEYS];
-        struct claimed *seats[SEATS];
-        uint32_t done, ran;
-        uint64_t random;
-        bool is_calm; /* nothing goes wrong any more */
-        bool is_over; /* the host goes: nothing is assigned to it any more */
-};
-
-static const char *const key_names[KEYS] = { "k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7", "k8", "k9", "kA", "kB" };
-
-static unsigned draw(struct model *m, unsigned below)
-{
-        m->random = m->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-        return (unsigned)((m->random >> 33) % below);
-}
-
-static bool happens(struct model *m, unsigned one_in)
-{
-        return !m->is_calm && !draw(m, one_in);
-}
-
-/* --- the store -------------------------------------------------------------------------------------------------------
- */
-
-static void give(struct model *m, uint32_t i)
-{
-        const struct model_task *t = &m->tasks[i];
-        struct store_task *to = hand(&m->rig, t->seq, key_names[t->key], t->handler);
-        to->note.is_suspect = t->is_suspect;
-        to->note.started_epoch = t->is_marked ? m->epoch : 0;
-}
-
-static void claim_one(struct model *m, uint32_t i)
-{
-        m->tasks[i].place = FLIGHT;
-        m->last[m->last_count++] = i;
-}
-
-/* The first `max` of a key's side queue go in flight. */
-static void side_take(struct model *m, unsigned key, uint32_t max)
-{
-        bool has_more = false;
-        for (uint32_t i = 0; i < m->arrived; i++) {
-                if (m->tasks[i].place != SIDE || m->tasks[i].key != key)
-                        continue;
-                if (max && m->last_count < STORE_CALL_TASKS) {
-                        max--;
-                        claim_one(m, i);
-                } else {
-                        has_more = true;
-                }
-        }
-        m->keys[key] =
-                (struct model_key){ .state = has_more ? KEY_WAITS : KEY_FREE, .due_ms = m->rig.now_ms + WAIT_MS };
-}
-
-static void set_aside(struct model *m, struct model_task *t, const struct store_outcome *o)
-{
-        struct model_key *key = &m->keys[t->key];
-        uint64_t due_ms = m->rig.now_ms + o->delay_ms;
-        t->place = SIDE;
-        bool is_first = true;
-        for (const struct model_task *other = m->tasks; other < t; other++)
-                is_first &= other->place != SIDE || other->key != t->key;
-        bool can_change = key->state == KEY_FREE || (is_first && key->state != KEY_PARKED);
-        if (o->kind == STORE_RETRY) {
-                *key = (struct model_key){ .state = KEY_PARKED, .due_ms = due_ms };
-        } else if (o->name.size && can_change) {
-                *key = (struct model_key){ .state = KEY_NAMED };
-                memcpy(key->name, o->name.data, o->name.size);
-        } else if (key->state == KEY_FREE || (key->state == KEY_NAMED && is_first))
-                *key = (struct model_key){ .state = KEY_WAITS, .due_ms = due_ms };
-        else if (key->state == KEY_WAITS && due_ms < key->due_ms)
-                key->due_ms = due_ms;
-}
-
-static void apply(struct model *m, const struct store_outcome *o)
-{
-        struct model_task *t = &m->tasks[o->task.seq - 1];
-        assert_int_equal(t->place, FLIGHT);
-        switch (o->kind) {
-        case STORE_DONE:
-        case STORE_DEAD:
-                t->place = GONE;
-                m->done++;
-                if (o->refill && m->keys[t->key].state == KEY_WAITS)
-                        side_take(m, t->key, o->refill);
-                break;
-        case STORE_START:
-                t->is_marked = true;
-                break;
-        case STORE_INTERRUPTED:
-                t->is_marked = false;
-                t->is_suspect = o->is_suspect;
-                break;
-        default:
-                t->is_marked &= o->kind == STORE_DIVERT;
-                set_aside(m, t, o);
-        }
-}
-
-static void claim_tasks(struct model *m, uint32_t want)
-{
-        uint32_t most = m->last_count + want < STORE_CALL_TASKS ? m->last_count + want : STORE_CALL_TASKS;
-        for (unsigned key = 0; key < KEYS; key++)
-                if (m->keys[key].state != KEY_FREE && m->keys[key].state != KEY_NAMED &&
-                        m->keys[key].due_ms <= m->rig.now_ms && m->last_count < most)
-                        side_take(m, key, 1);
-        for (uint32_t i = 0; i < m->arrived && m->last_count < most; i++) {
-                if (m->tasks[i].place != QUEUED)
-                        continue;
-                if (m->keys[m->tasks[i].key].state == KEY_FREE)
-                        claim_one(m, i);
-                else
-                        m->tasks[i].place = SIDE;
-        }
-}
-
-static bool is_fenced(const struct model *m, const struct store_lease *lease)
-{
-        return !m->is_held || !m->is_ours || lease->epoch != m->epoch;
-}
-
-static void do_advance(struct model *m, struct store_advance *a)
-{
-        a->verdict = is_fenced(m, &a->lease) || a->call < m->call || a->call > m->call + 1 ? STORE_FENCED : STORE_OK;
-        if (a->verdict == STORE_FENCED || a->call == m->call)
-                return;
-        m->call = a->call;
-        m->last_count = 0;
-        m->until_ms = m->rig.now_ms + RIG_TTL_MS;
-        for (uint32_t i = 0; i < a->outcomes_count; i++)
-                apply(m, &a->outcomes[i]);
-        claim_tasks(m, a->want[LANE_HIGH]);
-}
-
-static void do_acquire(struct model *m, struct store_acquire *a)
-{
-        bool is_same = m->is_ours && a->lease.epoch == m->epoch;
-        if (a->lease.epoch <= m->epoch && !is_same)
-                a->grant = STORE_STALE;
-        else if (m->is_held && !m->is_ours && m->until_ms > m->rig.now_ms)
-                a->grant = STORE_BUSY;
-        else
-                a->grant = STORE_GRANTED;
-        a->stored_epoch = m->epoch;
-        a->busy_ms = a->grant == STORE_BUSY ? m->until_ms - m->rig.now_ms : 0;
-        if (a->grant != STORE_GRANTED)
-                return;
-        m->epoch = a->lease.epoch;
-        m->is_held = m->is_ours = true;
-        m->call += 2;
-        m->last_count = 0;
-        m->until_ms = m->rig.now_ms + RIG_TTL_MS;
-}
-
-/* It is to be given back: its key waits for more than its turn, or one before it stands in the key's side queue. */
-static bool is_key_waiting(const struct model *m, const struct model_task *t)
-{
-        for (const struct model_task *other = m->tasks; other < t; other++)
-                if (other->key == t->key && other->place == SIDE)
-                        return true;
-        return m->keys[t->key].state >= KEY_PARKED;
-}
-
-/* A few a page, so that there are several. */
-static bool fill_page(struct model *m, uint64_t after_seq)
-{
-        for (uint32_t i = 0; i < m->arrived; i++) {
-                if (m->tasks[i].place != FLIGHT || m->tasks[i].seq <= after_seq)
-                        continue;
-                if (m->rig.tasks_count == 5)
-                        return true;
-                give(m, i);
-                m->rig.tasks[m->rig.tasks_count - 1].is_key_waiting = is_key_waiting(m, &m->tasks[i]);
-        }
-        return false;
-}
+#include "shard_model.h"
 
 /* --- what goes wrong -------------------------------------------------------------------------------------------------
  */
@@ -265,11 +53,13 @@ static void start_one(struct model *m)
         struct claimed *c = next_of(&m->rig.shard, pool, m->rig.now_ms);
         if (!c)
                 return;
-        const struct model_task *t = &m->tasks[c->seq - 1];
+        struct model_task *t = &m->tasks[c->seq - 1];
         assert_true(m->is_ours && m->until_ms > m->rig.now_ms);
         assert_int_equal(t->place, FLIGHT);
         assert_false(is_behind_another(m, t));
         assert_true(!t->is_suspect || t->is_marked);
+        check_merged(m, c);
+        t->has_run = true;
         for (unsigned i = 0; i < SEATS; i++)
                 assert_false(m->seats[i] && span_is(m->seats[i]->key, c->key));
         m->seats[seat] = c;
@@ -503,7 +293,7 @@ static void step(struct model *m)
         coordinate(m);
         pause_or_resume(m);
         if (m->arrived < TASKS && !draw(m, 3)) {
-                m->arrived++;
+                m->tasks[m->arrived++].arrived_ms = m->rig.now_ms;
                 m->rig.shard.has_work = true;
         }
         m->rig.now_ms += happens(m, 200) ? RIG_TTL_MS + draw(m, 5000) : draw(m, 30);
@@ -528,7 +318,11 @@ static void make_tasks(struct model *m)
                 /* Nobody serves some of the last key's. */
                 if (key == KEYS - 1 && !draw(m, 3))
                         handler = "nobody";
-                m->tasks[i] = (struct model_task){ .seq = i + 1, .key = key, .handler = handler };
+                m->tasks[i] = (struct model_task){ .seq = i + 1, .key = key, .handler = handler, .payload = i };
+                m->tasks[i].may_merge = draw(m, 3);
+                m->tasks[i].debounce_ms = m->tasks[i].may_merge && !draw(m, 4) ? 1 + draw(m, 200) : 0;
+                m->tasks[i].reply_ms = draw(m, 3) * 1000;
+                (void)snprintf(payloads[i], sizeof(payloads[i]), "%u", i % TASKS);
         }
 }
 
@@ -550,6 +344,7 @@ static void every_task_is_done_once_in_order_whatever_goes_wrong(void **state)
         for (uint64_t round = 0; round < 200; round++) {
                 m = (struct model){ .random = seed + round, .epoch = 3 };
                 rig_open(&m.rig);
+                m.rig.limits.can_merge = true;
                 make_tasks(&m);
                 for (int i = 0; i < 3000; i++)
                         step(&m);
@@ -557,7 +352,9 @@ static void every_task_is_done_once_in_order_whatever_goes_wrong(void **state)
                 for (int i = 0; i < 20000 && !is_all_done(&m); i++)
                         step(&m);
                 assert_true(is_all_done(&m));
-                assert_true(m.ran >= TASKS / 2);
+                assert_true(m.ran + m.merged >= TASKS / 2);
+                assert_true(m.merged >= TASKS / 20);
+                check_replies(&m);
                 m.is_over = true;
                 shard_leave(&m.rig.shard, m.rig.now_ms);
                 for (int i = 0; i < 2000 && m.rig.shard.state != SHARD_AWAY; i++)
