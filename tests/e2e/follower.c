@@ -85,7 +85,7 @@ static bool is_done(unsigned wanted, uint64_t entries)
 int main(int argc, char **argv)
 {
         struct qv_client_options options = QV_CLIENT_OPTIONS_INIT;
-        struct qv_client *client;
+        struct qv_client *client = NULL;
         if (argc != 6)
                 return 2;
         FILE *file = fopen(argv[3], "a+");
