@@ -224,6 +224,8 @@ static uint64_t count_waiting(const struct strings *nodes)
 static void take_queue(struct locks_look *look)
 {
         take_names(&look->nodes, &look->look);
+        if (look->look.request.status == 0 && !look->nodes.count)
+                strings_add(&look->unused, look->look.path);
         if (look->nodes.count)
                 qsort(look->nodes.items, look->nodes.count, sizeof(*look->nodes.items), by_number);
         look->node = 0;
@@ -287,6 +289,7 @@ void locks_look_free(struct locks_look *look)
 {
         json_decref(look->found);
         json_decref(look->item);
+        strings_free(&look->unused);
         strings_free(&look->names);
         strings_free(&look->nodes);
 }

@@ -82,6 +82,7 @@ struct locks_look {
         struct strings nodes; /* of that one, in the order of their numbers */
         size_t node;
         json_t *item;
+        struct strings unused; /* paths of those in which nobody was: whoever was last has lost its session */
         struct locks_rank rank;
         enum locks_step step;
 };

@@ -233,6 +233,24 @@ def test_without_both_the_session_decides(start, place, redis):
     assert run(start, "lock", "job", "--wait", "40s", "--", "echo", "ran")[:2] == (0, "ran\n")
 
 
+def test_the_node_of_a_lock_whose_holder_lost_its_session_goes_when_locks_are_listed(start, place, redis):
+    redis.do("FLUSHALL")
+    configure(place, redis.url, "1s")
+    child, _ = holder(start, place)
+    guard = guard_of(child)
+    os.kill(guard, signal.SIGSTOP)
+    child.kill()
+    os.kill(guard, signal.SIGKILL)
+    held, _ = holder(start, place, "lock", "held")
+
+    def names():
+        assert [lock["name"] for lock in listed(start)["locks"] if lock["name"] != "job"] == ["held"]
+        return redis.do("SMEMBERS", "quiver:{test:coord}:children:locks")
+
+    wait_for(lambda: names() == {b"held"} or names() == [b"held"])
+    assert held.poll() is None
+
+
 def test_a_stopped_guard_loses_the_lock_and_its_command(start, place):
     child, pid = holder(start, place)
     guard = guard_of(child)

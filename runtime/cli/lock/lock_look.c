@@ -99,6 +99,16 @@ static void print_breaks(const json_t *breaks)
         }
 }
 
+/* Who leaves a lock last removes its node; who lost its session, or was killed, does not.  A node that somebody is in
+ * again is not deleted, and if another removed it first, or we may not, nothing is amiss. */
+static void remove_unused(struct cli_tree *tree, const struct strings *paths)
+{
+        for (size_t i = 0; i < paths->count; i++) {
+                struct tree_ask ask = { .del = { .path = paths->items[i], .version = COORD_ANY_VERSION } };
+                (void)tree_ask_delete(tree, &ask);
+        }
+}
+
 int lock_list(const char *command, const char *config, bool has_json)
 {
         struct cli_tree tree;
@@ -109,6 +119,8 @@ int lock_list(const char *command, const char *config, bool has_json)
         locks_look_init(&look);
         code = cli_tree_look(&tree, &look.look);
         json_t *breaks = code == EXIT_DONE ? breaks_read(&tree) : NULL;
+        if (code == EXIT_DONE)
+                remove_unused(&tree, &look.unused);
         if (code == EXIT_DONE && has_json) {
                 json_t *o = json_pack("{s:O,s:O}", "locks", look.found, "breaks", breaks);
                 view_json_number(o, "total", look.total);

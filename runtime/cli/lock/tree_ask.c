@@ -44,6 +44,13 @@ int tree_ask_set(struct cli_tree *t, struct tree_ask *ask)
         return wait(t, ask);
 }
 
+int tree_ask_delete(struct cli_tree *t, struct tree_ask *ask)
+{
+        ask->request.done = on_done;
+        coord_delete(t->coord, &ask->del);
+        return wait(t, ask);
+}
+
 int tree_ask_children(struct cli_tree *t, struct tree_ask *ask)
 {
         ask->request.done = on_listed;

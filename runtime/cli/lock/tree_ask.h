@@ -11,6 +11,7 @@ struct tree_ask {
                 struct coord_request request;
                 struct coord_get get;
                 struct coord_set set;
+                struct coord_delete del;
                 struct coord_children children;
                 struct coord_multi multi;
         };
@@ -22,6 +23,7 @@ struct tree_ask {
 /* Each returns the request's status. */
 int tree_ask_get(struct cli_tree *t, struct tree_ask *ask);
 int tree_ask_set(struct cli_tree *t, struct tree_ask *ask);
+int tree_ask_delete(struct cli_tree *t, struct tree_ask *ask);
 int tree_ask_children(struct cli_tree *t, struct tree_ask *ask);
 int tree_ask_multi(struct cli_tree *t, struct tree_ask *ask);
 
