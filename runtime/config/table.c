@@ -265,7 +265,8 @@ static const struct field http_fields[] = {
                 "Further names under which clients may ask for this server; a request under any other name is "
                 "refused."),
         PATH("tokens_file", http_config, tokens_file, NULL, "`STATE/http.token` alone", LIVE,
-                "Further tokens, one a line: `NAME ROLE[,ROLE...] TOKEN`. Roles are read, submit, work, operate, all. "
+                "Further tokens, one a line: `NAME ROLE[,ROLE...] TOKEN`. Roles are read, submit, work, consume, "
+                "operate, all. "
                 "Only the host's user may read the file."),
         FLAG("open_metrics", http_config, has_open_metrics, "false", LIVE,
                 "Whether `/metrics` may be read without a token."),

@@ -24,6 +24,7 @@ static const struct {
         { "read", ROLE_READ },
         { "submit", ROLE_SUBMIT },
         { "work", ROLE_WORK },
+        { "consume", ROLE_CONSUME },
         { "operate", ROLE_OPERATE },
         { "all", ROLE_ALL },
 };
@@ -56,8 +57,8 @@ static int parse_roles(char *text, unsigned *ret_roles, struct error *error)
                 while (i < sizeof(role_names) / sizeof(role_names[0]) && strcmp(word, role_names[i].name) != 0)
                         i++;
                 if (i == sizeof(role_names) / sizeof(role_names[0]))
-                        return error_set(
-                                error, -EINVAL, "%s is no role; there are read, submit, work, operate, all", word);
+                        return error_set(error, -EINVAL,
+                                "%s is no role; there are read, submit, work, consume, operate, all", word);
                 roles |= role_names[i].roles;
         }
         *ret_roles = roles;

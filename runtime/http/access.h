@@ -23,8 +23,11 @@ enum http_role {
         ROLE_SUBMIT = 2,
         ROLE_WORK = 4,
         ROLE_OPERATE = 8,
-        ROLE_ALL = 15,
-        ROLE_WORK_OR_OPERATE = ROLE_WORK | ROLE_OPERATE, /* of a request: either will do */
+        ROLE_CONSUME = 16,
+        ROLE_ALL = 31,
+        /* Of a request: either will do. */
+        ROLE_WORK_OR_OPERATE = ROLE_WORK | ROLE_OPERATE,
+        ROLE_CONSUME_OR_OPERATE = ROLE_CONSUME | ROLE_OPERATE,
 };
 
 #define HTTP_TOKEN_MIN  16u
@@ -54,7 +57,7 @@ struct http_who {
 void http_access_free(struct http_access *access);
 
 /* Adds the tokens of a file: lines `NAME ROLE[,ROLE…] TOKEN`, empty lines and `#` comments.  ROLE is read, submit,
- * work, operate or all.  The file must be one that only its owner may read, ours or root's.
+ * work, consume, operate or all.  The file must be one that only its owner may read, ours or root's.
  * 0, or -errno with a text that names the line. */
 int http_access_read(struct http_access *access, const char *path, struct error *error);
 

@@ -26,6 +26,8 @@ LOOK_START(schedule_list, schedules)
 LOOK_START(schedule_set, schedule_set)
 LOOK_START(submit, submit)
 LOOK_START(limit_look, limit)
+LOOK_START(consume, consume)
+LOOK_START(commit, commit)
 
 bool look_ask_count(struct look *look, uint32_t first_shard, uint32_t shards, struct store_counts *counts)
 {
@@ -122,6 +124,20 @@ bool look_ask_limit(struct look *look, struct span name, uint64_t cursor)
 {
         look->start = start_limit_look;
         look->limit = (struct store_limit_look){ .name = name, .cursor = cursor, .page_values = STORE_CALL_TASKS };
+        return true;
+}
+
+bool look_consume(struct look *look, const struct store_consume *consume)
+{
+        look->start = start_consume;
+        look->consume = *consume;
+        return true;
+}
+
+bool look_commit(struct look *look, const struct store_commit *commit)
+{
+        look->start = start_commit;
+        look->commit = *commit;
         return true;
 }
 

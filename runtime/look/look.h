@@ -9,6 +9,7 @@
 #include "store/admin.h"
 #include "store/app.h"
 #include "store/limits.h"
+#include "store/results.h"
 #include "store/schedules.h"
 #include "view/whereabouts.h"
 
@@ -35,6 +36,8 @@ struct look {
                 struct store_schedule_set schedule_set;
                 struct store_submit submit;
                 struct store_limit_look limit;
+                struct store_consume consume;
+                struct store_commit commit;
         };
 };
 
@@ -62,6 +65,8 @@ bool look_submit(struct look *look, struct store_submission *items, uint32_t cou
 bool look_set_desired(struct look *look, struct store_desired item);
 bool look_unset_desired(struct look *look, struct span name);
 bool look_ask_limit(struct look *look, struct span name, uint64_t cursor);
+bool look_consume(struct look *look, const struct store_consume *consume);
+bool look_commit(struct look *look, const struct store_commit *commit);
 
 /* --- a part of several looks: where tasks are --- */
 

@@ -92,6 +92,9 @@ void store_commit(struct store *store, struct store_commit *commit)
         request_check_shard(&commit->request, commit->shard);
         if (commit->numbers_count > STORE_CALL_TASKS)
                 request_refuse(&commit->request, "too many results in one request");
+        for (uint32_t i = 0; i < commit->numbers_count; i++)
+                if (commit->numbers[i] > STORE_RESULT_NUMBER_MAX)
+                        request_refuse(&commit->request, "no result has so large a number");
         request_start(&commit->request);
 }
 

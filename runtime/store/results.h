@@ -9,6 +9,7 @@
 #include "store/store.h"
 
 #define STORE_RESULTS_LEASED_MAX 1024u /* of one shard, by all consumers */
+#define STORE_RESULT_NUMBER_MAX  ((UINT64_C(1) << 50) - 1)
 
 struct store_result {
         uint64_t number;
@@ -43,9 +44,9 @@ struct store_commit {
         struct store_request request;
         uint32_t shard;
         uint8_t consumer[STORE_NONCE_SIZE];
-        const uint64_t *numbers;
-        uint32_t numbers_count; /* ≤ STORE_CALL_TASKS */
-        bool *held;             /* one per number: false if it is not ours any more, and was left alone */
+        const uint64_t *numbers; /* each ≤ STORE_RESULT_NUMBER_MAX */
+        uint32_t numbers_count;  /* ≤ STORE_CALL_TASKS */
+        bool *held;              /* one per number: false if it is not ours any more, and was left alone */
 
         uint32_t refused;
 };

@@ -1,5 +1,6 @@
 #include "view/app.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "view/json.h"
@@ -43,6 +44,14 @@ json_t *app_as_json(const struct app_view *view)
                         (void)json_array_append_new(features, feature_as_json(store_features[i].name, false));
         (void)json_object_set_new(o, "features", features);
         return o;
+}
+
+json_t *app_upgrade_as_json(const char *const *names, size_t count, bool is_dry)
+{
+        json_t *list = json_array();
+        for (size_t i = 0; i < count; i++)
+                (void)json_array_append_new(list, json_string(names[i]));
+        return json_pack("{s:o, s:b}", "features", list, "dry_run", is_dry);
 }
 
 /* --- for people --------------------------------------------------------------------------------------------------- */
@@ -92,4 +101,24 @@ size_t app_put_lacking(
                 }
         }
         return lines;
+}
+
+int app_choose_features(const struct store_app *record, const char *const *names, size_t names_count, bool is_all,
+        const char **ret_names, size_t *ret_count, struct error *error)
+{
+        size_t count = 0;
+        for (size_t i = 0; i < names_count; i++)
+                if (!store_feature_find(names[i]))
+                        return error_set(error, -EINVAL, "%s: this Quiver knows no such feature; see: quiver app show",
+                                names[i]);
+        for (size_t i = 0; i < store_features_count; i++) {
+                const char *name = store_features[i].name;
+                bool is_asked = is_all;
+                for (size_t word = 0; word < names_count; word++)
+                        is_asked |= !strcmp(names[word], name);
+                if (is_asked && !store_app_has(record, name))
+                        ret_names[count++] = name;
+        }
+        *ret_count = count;
+        return 0;
 }

@@ -22,4 +22,11 @@ void app_as_text(struct buffer *to, const struct app_view *view);
 size_t app_put_lacking(
         struct buffer *to, const struct membership_view *members, const char *const *features, size_t features_count);
 
+/* Which of the features are to be switched on: those of the names, or all, that are not on yet.  `ret_names` has room
+ * for STORE_FEATURES_MAX.  0, or -EINVAL: this build does not know one of them. */
+int app_choose_features(const struct store_app *record, const char *const *names, size_t names_count, bool is_all,
+        const char **ret_names, size_t *ret_count, struct error *error);
+/* What an upgrade did, or would do. */
+json_t *app_upgrade_as_json(const char *const *names, size_t count, bool is_dry);
+
 #endif

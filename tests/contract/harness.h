@@ -200,8 +200,8 @@ extern const struct CMUnitTest order_tests[], fence_tests[], side_tests[], outco
         admin_tests[], import_tests[], grow_tests[], app_tests[], open_tests[], bell_tests[];
 extern const size_t order_count, fence_count, side_count, outcome_count, result_count, admin_count, import_count,
         grow_count, app_count, open_count, bell_count;
-extern const struct CMUnitTest limit_tests[], schedule_tests[], file_schedule_tests[];
-extern const size_t limit_count, schedule_count, file_schedule_count;
+extern const struct CMUnitTest limit_tests[], schedule_tests[], file_schedule_tests[], results_act_tests[];
+extern const size_t limit_count, schedule_count, file_schedule_count, results_act_count;
 extern const struct CMUnitTest idempotency_tests[], mail_tests[], names_tests[], report_tests[], room_tests[];
 extern const size_t idempotency_count, mail_count, names_count, report_count, room_count;
 extern const struct CMUnitTest window_tests[], look_tests[], merge_tests[], intervene_tests[];

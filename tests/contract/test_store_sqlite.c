@@ -9,7 +9,7 @@ int main(void)
 {
         int failed = RUN(open) + RUN(order) + RUN(fence) + RUN(side) + RUN(outcome) + RUN(result) + RUN(admin) +
                      RUN(import) + RUN(grow) + RUN(app) + RUN(bell);
-        failed += RUN(limit) + RUN(schedule) + RUN(file_schedule) + RUN(window);
+        failed += RUN(limit) + RUN(schedule) + RUN(file_schedule) + RUN(results_act) + RUN(window);
         failed += RUN(idempotency) + RUN(mail) + RUN(names) + RUN(report) + RUN(room) + RUN(look) + RUN(merge);
         failed += RUN(intervene);
         return failed ? 1 : 0;

@@ -154,6 +154,18 @@ def schedule_requests():
     yield "DELETE", one, "/v1/schedules/daily", None, 404
 
 
+def result_requests(server):
+    take, commit, taken = "/v1/results/take", "/v1/results/commit", {}
+    yield "POST", take, take + "?lease=1ms", b"", 200, taken
+    assert taken["results"], "there are results"
+    receipts = json.dumps({"receipts": [r["receipt"] for r in taken["results"]]}).encode()
+    yield "POST", commit, commit, receipts, 200
+    yield "POST", commit, commit, receipts, 200
+    yield "POST", commit, commit, b'{"receipts": "all"}', 400
+    yield "POST", take, take + "?lease=0", b"", 400
+    yield "POST", take, take + "?max=1001", b"", 400
+
+
 # (verb, path as described, the request, body, the status that must come[, what gets the answer's JSON])
 def requests(server):
     time = server.get("/v1/dead")["time_ms"] + 1
@@ -208,6 +220,9 @@ def requests(server):
     yield "POST", "/v1/app", "/v1/app?max_members=7", b"", 200
     yield "POST", "/v1/app", "/v1/app?max_members=many", b"", 400
     assert server.get("/v1/app")["max_members"] == 7
+    yield "POST", "/v1/app/upgrade", "/v1/app/upgrade?all=1", b"", 200
+    yield "POST", "/v1/app/upgrade", "/v1/app/upgrade?features=,", b"", 400
+    yield from result_requests(server)
     yield "POST", task + "/drop", f"/v1/tasks/{dead[2]}/drop", b"", 200
     work, start = "/v1/work/{handler}", b'{"fence": "1.1.1"}'
     yield "POST", work, "/v1/work/mail?worker=w", b"", 404

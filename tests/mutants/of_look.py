@@ -2,6 +2,7 @@
 from noticed_by import CONTRACT
 
 APPLY = "runtime/look/schedules_apply.c"
+RESULTS = "runtime/look/results_act.c"
 
 MUTANTS = [
     # --- schedules of configurations
@@ -20,5 +21,16 @@ MUTANTS = [
     ("file schedules: one that a command deleted never comes", APPLY, "if (put == PUT_LOOKED && list->schedules_count &&", "if (false &&",
      [CONTRACT("store_sqlite")]),
     ("file schedules: a moved one is not paused any more", APPLY, "old->state == SCHEDULE_PAUSED ? SCHEDULE_PAUSED : SCHEDULE_ACTIVE", "SCHEDULE_ACTIVE",
+     [CONTRACT("store_sqlite")]),
+
+    # --- results with receipts
+    ("receipts: the number of another shard's result", RESULTS, "read_number(at, STORE_RESULT_NUMBER_MAX, &number)",
+     "read_number(at, TASK_NUMBER_MAX, &number)", [CONTRACT("store_sqlite")]),
+    ("receipts: a shard that there is not", RESULTS, "read_number(text, shards - 1, &shard)", "read_number(text, UINT32_MAX, &shard)",
+     [CONTRACT("store_sqlite")]),
+    ("receipts: an answer of any length", RESULTS, "take->bytes >= take->bytes_max ||", "", [CONTRACT("store_sqlite")]),
+    ("receipts: who holds the result is not looked at", RESULTS, "a->shard == b->shard && !memcmp(a->consumer, b->consumer, STORE_NONCE_SIZE)",
+     "a->shard == b->shard", [CONTRACT("store_sqlite")]),
+    ("receipts: any number is looked for", "runtime/store/admin.c", "commit->numbers[i] > STORE_RESULT_NUMBER_MAX", "false",
      [CONTRACT("store_sqlite")]),
 ]

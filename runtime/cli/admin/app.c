@@ -116,27 +116,6 @@ static int set(struct cli_store *s, const struct app_request *q)
 
 /* --- upgrade ------------------------------------------------------------------------------------------------------ */
 
-/* Those of the words, or all, that are not on yet.  -EINVAL: one is not known. */
-static int choose(const struct app_request *q, const struct store_app *record, const char **ret_names,
-        size_t *ret_count, struct error *error)
-{
-        size_t count = 0;
-        for (size_t i = 0; i < q->words_count; i++)
-                if (!store_feature_find(q->words[i]))
-                        return error_set(error, -EINVAL, "%s: this Quiver knows no such feature; see: quiver app show",
-                                q->words[i]);
-        for (size_t i = 0; i < store_features_count; i++) {
-                const char *name = store_features[i].name;
-                bool is_asked = q->is_all;
-                for (size_t word = 0; word < q->words_count; word++)
-                        is_asked |= !strcmp(q->words[word], name);
-                if (is_asked && !store_app_has(record, name))
-                        ret_names[count++] = name;
-        }
-        *ret_count = count;
-        return 0;
-}
-
 static int check_members(struct cli_store *s, const char *const *names, size_t count)
 {
         struct membership_view members;
@@ -158,17 +137,13 @@ static int check_members(struct cli_store *s, const char *const *names, size_t c
 
 static void report(const struct app_request *q, const char *const *names, size_t count)
 {
-        json_t *list = json_array();
-        for (size_t i = 0; i < count; i++) {
-                (void)json_array_append_new(list, json_string(names[i]));
-                if (!q->has_json)
-                        (void)printf("%s %s\n", names[i], q->is_dry ? "would be switched on" : "is on");
+        if (q->has_json) {
+                cli_json_print(app_upgrade_as_json(names, count, q->is_dry));
+                return;
         }
-        if (q->has_json)
-                cli_json_print(json_pack("{s:o, s:b}", "features", list, "dry_run", q->is_dry));
-        else
-                json_decref(list);
-        if (!q->has_json && !count)
+        for (size_t i = 0; i < count; i++)
+                (void)printf("%s %s\n", names[i], q->is_dry ? "would be switched on" : "is on");
+        if (!count)
                 (void)printf("nothing to do: all of it is on\n");
 }
 
@@ -183,7 +158,7 @@ static int upgrade(struct cli_store *s, const struct app_request *q)
         int r = client_app(s->client, &record, &coordination, &error);
         free(coordination);
         if (r == 0)
-                r = choose(q, &record, names, &count, &error);
+                r = app_choose_features(&record, q->words, q->words_count, q->is_all, names, &count, &error);
         if (r < 0)
                 return fail(s, r, &error);
         int code = count ? check_members(s, names, count) : EXIT_DONE;

@@ -37,6 +37,11 @@ void http_get_schedules(struct http_exchange *x);
 void http_get_app(struct http_exchange *x);
 /* app.c: changes what all hosts agree on. */
 void http_post_app(struct http_exchange *x);
+void http_upgrade_app(struct http_exchange *x);
+
+/* results.c: what handlers returned. */
+void http_take_results(struct http_exchange *x);
+void http_commit_results(struct http_exchange *x);
 
 /* schedules.c: one of them. */
 void http_get_schedule(struct http_exchange *x);

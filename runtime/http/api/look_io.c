@@ -98,6 +98,8 @@ static void on_done(struct look_run *run, int status, const char *text)
         }
         struct error error = { { 0 } };
         (void)snprintf(error.text, sizeof(error.text), "%s", text);
+        if (http_look->failed && http_look->failed(http_look, status, error.text))
+                return;
         x->server->looks--;
         http_look->free(http_look);
         if (status == -ENOENT)

@@ -30,6 +30,8 @@ struct http_look {
         struct http_exchange *x;
         /* All is known: answers with http_look_answer(). */
         void (*answer)(struct http_look *look);
+        /* May be NULL.  A request failed after others may have changed something: true if it has answered. */
+        bool (*failed)(struct http_look *look, int status, const char *text);
         void (*free)(struct http_look *look);
 };
 

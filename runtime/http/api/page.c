@@ -88,7 +88,7 @@ void http_get_me(struct http_exchange *x)
 {
         const struct config *config = x->services->config(x->services->self);
         json_t *roles = json_array();
-        for (unsigned role = ROLE_READ; role <= ROLE_OPERATE; role <<= 1)
+        for (unsigned role = ROLE_READ; role <= ROLE_CONSUME; role <<= 1)
                 if (x->who.roles & role)
                         json_array_append_new(roles, json_string(http_role_name(role)));
         http_answer_json(x, 200,

@@ -4,6 +4,8 @@
 #include "base/numbers.h"
 #include "store/sqlite/sqlite.h"
 
+_Static_assert(STORE_RESULT_NUMBER_MAX < UINT64_C(1) << SHARD_SHIFT, "a number reaches into the next shard's rows");
+
 /* How many old ones a call throws away at most. */
 #define TRIM_MAX 64
 
