@@ -165,16 +165,21 @@ static bool is_with(const struct result_receipt *a, const struct result_receipt 
         return a->shard == b->shard && !memcmp(a->consumer, b->consumer, STORE_NONCE_SIZE);
 }
 
+static void refuse(struct results_commit *commit, const struct result_receipt *receipt)
+{
+        char text[RESULT_RECEIPT_MAX];
+        (void)json_array_append_new(commit->refused, json_string(result_receipt_text(text, receipt)));
+}
+
 static bool results_commit_next(struct look *base)
 {
         struct results_commit *commit = container_of(base, struct results_commit, look);
         const struct store_commit *answer = base->start ? &base->commit : NULL;
         for (uint32_t i = 0; answer && i < answer->numbers_count; i++) {
-                char text[RESULT_RECEIPT_MAX];
                 const struct result_receipt *receipt = &commit->receipts[commit->at++];
                 commit->committed += commit->held[i];
                 if (!commit->held[i])
-                        (void)json_array_append_new(commit->refused, json_string(result_receipt_text(text, receipt)));
+                        refuse(commit, receipt);
         }
         if (commit->at == commit->count)
                 return false;
