@@ -75,7 +75,9 @@ def test_a_feature_waits_for_the_last_host_that_does_not_know_it(quiver, root, t
     fleet = Fleet(quiver, root / "build" / "test-plugins", tmp_path, Backing(tmp_path))
     try:
         old = fleet.add("old")
-        old.quiver = root / "build" / "tests" / "quiver-lacking"
+        old.quiver = tmp_path / "quiver-without-schedules"
+        old.quiver.write_text(f"#!/bin/sh\nQUIVER_LACKS=schedules exec '{root / 'build' / 'tests' / 'quiver-lacking'}' \"$@\"\n")
+        old.quiver.chmod(0o755)
         old.start()
         (new,) = fleet.start("new")
         def asked(query):
