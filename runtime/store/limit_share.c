@@ -143,6 +143,7 @@ struct share_holder {
         struct span nonce;
         uint64_t shares;
         uint64_t until_ms;
+        uint64_t call; /* 0: its calls have no numbers */
 };
 
 /* Takes the first holder off the record; false: there is none that can be read. */
@@ -155,8 +156,13 @@ static bool holder_next(struct span *record, struct share_holder *holder)
         record->data += NONCE_DIGITS + 1;
         record->size -= NONCE_DIGITS + 1;
         const char *space = memchr(record->data, ' ', record->size);
-        return take_number(record, ':', &holder->shares) && take_number(record, space ? ' ' : 0, &holder->until_ms) &&
-               (!space || record->size);
+        char end = space ? ' ' : 0;
+        holder->call = 0;
+        if (!take_number(record, ':', &holder->shares))
+                return false;
+        bool has_call = memchr(record->data, ':', space ? (size_t)(space - record->data) : record->size);
+        return take_number(record, has_call ? ':' : end, &holder->until_ms) &&
+               (!has_call || take_number(record, end, &holder->call)) && (!space || record->size);
 }
 
 static bool is_readable(struct span record)
@@ -169,10 +175,12 @@ static bool is_readable(struct span record)
         return count > 0;
 }
 
-static void put_holder(struct limit_share *s, struct span nonce, uint64_t shares, uint64_t until_ms)
+static void put_holder(struct limit_share *s, struct span nonce, uint64_t shares, uint64_t until_ms, uint64_t call)
 {
         buffer_printf(&s->after, "%s%.*s:%" PRIu64 ":%" PRIu64, s->after.size ? " " : "", (int)nonce.size, nonce.data,
                 shares, until_ms);
+        if (call)
+                buffer_printf(&s->after, ":%" PRIu64, call);
         s->rest_ms = max_u64(s->rest_ms, until_ms + (shares ? s->limit->grace_ms : 0));
 }
 
@@ -183,6 +191,7 @@ static const struct span closed = SPAN_TEXT("ffffffffffffffffffffffffffffffff");
 struct shares_held {
         uint64_t others;
         uint64_t own;
+        uint64_t own_call;
         uint64_t first_ms; /* when the first of the others' shares comes back by itself; UINT64_MAX: none */
         uint32_t holders;
         uint64_t closed_ms; /* until then; 0: it is not */
@@ -205,6 +214,7 @@ static void read_holders(struct limit_share *s, struct span nonce, struct span r
                         continue;
                 if (span_is(h.nonce, nonce)) {
                         held->own = h.shares;
+                        held->own_call = h.call;
                         continue;
                 }
                 held->others = min_u64(held->others + h.shares, TASK_NUMBER_MAX);
@@ -213,7 +223,7 @@ static void read_holders(struct limit_share *s, struct span nonce, struct span r
                         held->first_ms = min_u64(held->first_ms, back_ms - s->now_ms);
                 else
                         s->has_waiting = true;
-                put_holder(s, h.nonce, h.shares, h.until_ms);
+                put_holder(s, h.nonce, h.shares, h.until_ms, h.call);
         }
 }
 
@@ -229,9 +239,13 @@ static void take_shares(struct limit_share *s)
         if (s->is_record_there && !is_readable(s->record)) {
                 held.others = limit->concurrency;
                 held.first_ms = s->lease_ms + limit->grace_ms;
-                put_holder(s, nobody, limit->concurrency, s->now_ms + s->lease_ms);
+                put_holder(s, nobody, limit->concurrency, s->now_ms + s->lease_ms, 0);
         } else {
                 read_holders(s, nonce, s->record, &held);
+        }
+        if (held.own_call > s->call) {
+                s->is_changed = false; /* A newer call was here before it, and nobody waits for its answer. */
+                return;
         }
         held.closed_ms = close_until(s, held.closed_ms);
         bool has_room = !held.closed_ms && held.others < limit->concurrency && held.holders < STORE_LIMIT_HOLDERS;
@@ -240,11 +254,11 @@ static void take_shares(struct limit_share *s)
         s->is_over = s->granted > room;
         s->left_ms = s->granted ? s->lease_ms : 0;
         if (s->granted)
-                put_holder(s, nonce, s->granted, s->now_ms + s->lease_ms);
+                put_holder(s, nonce, s->granted, s->now_ms + s->lease_ms, s->call);
         else if (s->want && held.holders < STORE_LIMIT_HOLDERS)
-                put_holder(s, nonce, 0, s->now_ms + STORE_LIMIT_WAIT_MS);
+                put_holder(s, nonce, 0, s->now_ms + STORE_LIMIT_WAIT_MS, s->call);
         if (held.closed_ms) {
-                put_holder(s, closed, 0, held.closed_ms);
+                put_holder(s, closed, 0, held.closed_ms, 0);
                 s->closed_ms = held.closed_ms - s->now_ms;
         }
         if (s->granted < s->want)

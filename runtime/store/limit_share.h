@@ -4,7 +4,8 @@
  *
  * A record is text.  Of a rate: `LEVEL AT`, and `LEVEL AT CLOSED` if it was closed until then.  A token is period_ms of
  * level; every ms after AT adds `rate`, up to burst tokens.  So there are no fractions.  Of a concurrency:
- * `NONCE:SHARES:UNTIL` of each holder, with a space between two; one without shares waits for some.  The nonce of
+ * `NONCE:SHARES:UNTIL` or `NONCE:SHARES:UNTIL:CALL` of each holder, with a space between two; one without shares waits
+ * for some, and CALL is the number of its last call.  The nonce of
  * nothing but f is no holder's: until then it is closed.  What cannot be read counts as used up: a rate begins empty, a
  * concurrency is held by nobody for a lease and grace. */
 #ifndef QUIVER_STORE_LIMIT_SHARE_H
@@ -17,6 +18,7 @@ struct limit_share {
         const struct store_limit *limit;
         const uint8_t *holder;
         uint64_t lease_ms;
+        uint64_t call;
         uint64_t now_ms;
         uint64_t want, keep, close_ms;
         struct span record;   /* empty: the value is at rest */

@@ -23,6 +23,8 @@ void store_limit_take(struct store *store, struct store_limit_take *take)
                 request_refuse(request, wrong);
         if (!take->lease_ms || take->lease_ms > STORE_LIMIT_LEASE_MS)
                 request_refuse(request, "limit: a lease is up to an hour");
+        if (take->call > TASK_NUMBER_MAX)
+                request_refuse(request, "limit: a call's number is too high");
         if (take->items_count > STORE_LIMIT_ITEMS)
                 request_refuse(request, "limit: too many values at once");
         for (uint32_t i = 0; i < take->items_count; i++) {

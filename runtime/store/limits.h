@@ -10,11 +10,12 @@
  * period.
  *
  * Concurrency.  A call says how many shares the holder wants in all, and is told how many it has: it takes, renews and
- * gives back, and may be repeated.  All that others hold and want at once is never more than `concurrency`.  A share
- * lasts lease_ms from the last call; of a holder that is silent it comes back grace_ms after that, when whatever it was
- * for has been ended.  If the limit is lower than what is held (it was lowered, or is closed), a holder keeps what it
- * says it uses (`keep`) and gets nothing more.  A holder that gets nothing is remembered as waiting for a moment, so
- * that others hear of it.
+ * gives back, and may be repeated.  Calls of a holder have numbers: one that comes late, after a newer one, changes
+ * nothing, for it would take away what the holder has got since.  All that others hold and want at once is never more
+ * than `concurrency`.  A share lasts lease_ms from the last call; of a holder that is silent it comes back grace_ms
+ * after that, when whatever it was for has been ended.  If the limit is lower than what is held (it was lowered, or is
+ * closed), a holder keeps what it says it uses (`keep`) and gets nothing more.  A holder that gets nothing is
+ * remembered as waiting for a moment, so that others hear of it.
  *
  * A value may be closed for a while (`close_ms`): until then nothing more of it is granted to anybody.
  *
@@ -66,6 +67,7 @@ struct store_limit_take {
         struct store_limit limit;
         uint8_t holder[STORE_NONCE_SIZE];
         uint64_t lease_ms;
+        uint64_t call;                  /* of the holder, of this limit: each has a higher number than the one before */
         struct store_limit_item *items; /* what is granted is written here */
         uint32_t items_count;           /* ≤ STORE_LIMIT_ITEMS; each value once */
 

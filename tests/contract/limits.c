@@ -216,6 +216,29 @@ static void an_answer_that_is_lost_costs_nothing(void **state)
         assert_int_equal(take(w, &limit, 2, "", 3).granted, 1);
 }
 
+static uint64_t take_as(struct world *w, const struct store_limit *limit, uint64_t call, uint64_t want)
+{
+        struct store_limit_item item = { .want = want };
+        struct store_limit_take take = {
+                .limit = *limit, .lease_ms = LEASE_MS, .call = call, .items = &item, .items_count = 1
+        };
+        memset(take.holder, 1, sizeof(take.holder));
+        assert_int_equal(CALL(w, store_limit_take, &take, NULL), 0);
+        return item.granted;
+}
+
+static void a_call_that_comes_late_takes_nothing_away(void **state)
+{
+        struct world *w = *state;
+        struct store_limit limit = at_once(3);
+        assert_int_equal(take_as(w, &limit, 6, 2), 2);
+        assert_int_equal(take_as(w, &limit, 5, 0), 0); /* it was sent before, to give all back */
+        assert_int_equal(take(w, &limit, 2, "", 3).granted, 1);
+        assert_int_equal(take_as(w, &limit, 6, 2), 2); /* a repeat */
+        assert_int_equal(take_as(w, &limit, 7, 0), 0);
+        assert_int_equal(take(w, &limit, 2, "", 3).granted, 3);
+}
+
 /* The driver says what limit_share.c says, in whatever order they come, and in sum no more than there is. */
 static void nobody_holds_more_than_there_is(void **state)
 {
@@ -377,6 +400,7 @@ const struct CMUnitTest limit_tests[] = {
         IN_WORLD(the_share_of_a_dead_holder_comes_back_after_lease_and_grace),
         IN_WORLD(a_renewed_share_lasts),
         IN_WORLD(an_answer_that_is_lost_costs_nothing),
+        IN_WORLD(a_call_that_comes_late_takes_nothing_away),
         IN_WORLD(nobody_holds_more_than_there_is),
         IN_WORLD(the_newest_definition_is_used),
         IN_WORLD(values_at_rest_are_forgotten_and_others_wait),

@@ -270,8 +270,8 @@ def calls(shard):
         ("room_delete", "room_delete", ROOM, [], ()),
         ("wanting_set", "wanting_set", WANTING, ["h", "aa", 7, 1000, 10], ()),
         ("wanting_set none", "wanting_set", WANTING, ["h", "aa", 0, 1000, 10], ()),
-        ("limit_take", "limit_take", SHARES, ["1 0 0 0 5 500 9", "cc" * 16, 1000, "a", 2, "b", 0, "c", 9], ()),
-        ("limit_take tokens", "limit_take", TOKENS, ["2 10 1000 5 0 0 1", "cc" * 16, 1000, "a", 2, "b", 1], ()),
+        ("limit_take", "limit_take", SHARES, ["1 0 0 0 5 500 9", "cc" * 16, 1000, 1, "a", 2, 0, 0, "b", 0, 0, 0, "c", 9, 0, 0], ()),
+        ("limit_take tokens", "limit_take", TOKENS, ["2 10 1000 5 0 0 1", "cc" * 16, 1000, 1, "a", 2, 0, 0, "b", 1, 0, 0], ()),
         *((f"schedule_set {verb} {name}", "schedule_set", KEYS, [verb, name, 2, "cron", 6000, 5, 1, 5000, 7, 2], ())
           for verb in range(5) for name in ("s1", "s2", "s3", "s9")),
         ("schedule_set full", "schedule_set", KEYS, [0, "s9", 2, "cron", 6000, 4], ()),

@@ -100,6 +100,7 @@ MUTANTS = [
      "level, since, closed = math.min(l, full), math.min(s, now),", [CONTRACT("store_redis")]),
     ("redis limits: a bucket that is far ahead stays so", "runtime/store/redis/lua/records/limit_take.lua", "if granted > 0 or is_anew or close > 0 then", "if granted > 0 or close > 0 then",
      [CONTRACT("store_redis")]),
+    ("redis limits: a late call takes away", "runtime/store/redis/lua/records/limit_take.lua", "if h[4] > call then", "if false then", [CONTRACT("store_redis")]),
     ("redis limits: no grace", "runtime/store/redis/lua/records/limit_take.lua", "local back = till + (shares > 0 and grace or 0)", "local back = till",
      [CONTRACT("store_redis")]),
     ("redis limits: a closed value grants", "runtime/store/redis/lua/records/limit_take.lua",

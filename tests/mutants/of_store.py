@@ -66,11 +66,12 @@ MUTANTS = [
 
     # --- limits
     ("limits: anybody keeps", "runtime/store/limit_share.c", "min_u64(s->keep, held.own)", "s->keep", [UNIT("limit_share")]),
+    ("limits: a late call takes away", "runtime/store/limit_share.c", "if (held.own_call > s->call) {", "if (false) {", [UNIT("limit_share")]),
     ("limits: a closed value grants", "runtime/store/limit_share.c", "s->granted = b.closed_ms ? 0 : min_u64", "s->granted = min_u64",
      [UNIT("limit_share")]),
     ("limits: a closed value has room", "runtime/store/limit_share.c", "bool has_room = !held.closed_ms && held.others", "bool has_room = held.others",
      [UNIT("limit_share")]),
-    ("limits: a closure is forgotten", "runtime/store/limit_share.c", "put_holder(s, closed, 0, held.closed_ms);", "", [UNIT("limit_share")]),
+    ("limits: a closure is forgotten", "runtime/store/limit_share.c", "put_holder(s, closed, 0, held.closed_ms, 0);", "", [UNIT("limit_share")]),
     ("limits: too much is not said", "runtime/store/limit_share.c", "s->is_over = s->granted > room;", "", [UNIT("limit_share")]),
     ("limits: a bucket has no bottom", "runtime/store/limit_share.c", "b.level -= s->granted * limit->period_ms;", "",
      [UNIT("limit_share"), CONTRACT("store_sqlite")]),

@@ -237,7 +237,8 @@ uint64_t limit_available(const struct limit_bucket *b, const struct limit_task *
         if (b->until_ms < task->until_ms || b->is_over)
                 return 0;
         uint64_t used = b->in_use + b->is_giving_up;
-        return b->granted > used ? b->granted - used : 0;
+        uint64_t kept = b->is_asking ? min_u64(b->granted, b->asked) : b->granted;
+        return kept > used ? kept - used : 0;
 }
 
 /* --- tasks --- */
@@ -301,6 +302,8 @@ bool limits_name_opens(struct limits *l, struct span name, uint32_t keys)
         if (!b)
                 return true; /* What comes of it tells. */
         b->is_stored = true;
+        /* It may be known of no task here: without a pass nobody would look at the name again. */
+        l->due_ms = min_u64(l->due_ms, max_u64(b->ask_ms, b->closed_ms));
         if (limit_is_away(b, l->looked_ms) || b->wake_left <= 0)
                 return false;
         b->wake_left -= keys;

@@ -14,8 +14,10 @@
  * the home gets has a burst that is less by what is granted in that time, or a longer period: the starts themselves
  * never exceed rate × t / per + burst in any time t.
  *
- * Concurrency.  A share lasts longer than the lease of the shard whose task it is for: a host that loses the store
- * stops the task before the share comes back.  Where others wait and have none, a holder gives one up each second. */
+ * Concurrency.  A share lasts longer than the lease of the shard whose task it is for, as long as that is not
+ * renewed: what runs on after its share came back runs under a lost lease.  A share that is being given back is not
+ * used while the call is under way, nor if it fails: it may have been done.  Where others wait and have none, a holder
+ * gives one up each second. */
 #ifndef QUIVER_HOST_LIMIT_LIMIT_H
 #define QUIVER_HOST_LIMIT_LIMIT_H
 
@@ -36,6 +38,7 @@ struct limit_bucket {
         uint64_t granted;                 /* tokens that are not used; shares in all */
         uint64_t until_ms;                /* what was granted lasts until then */
         uint64_t in_use;                  /* concurrency: tasks that run with a share */
+        uint64_t asked;                   /* concurrency, is_asking: so many are wanted in all */
         uint64_t ask_ms;                  /* more is asked for then, and not before */
         uint64_t renew_ms;                /* concurrency: the shares are renewed then */
         uint64_t pace_ms;                 /* concurrency: so long it was waited for the last time that there was none */
@@ -67,7 +70,7 @@ struct limit_counts {
         uint64_t lost;    /* tokens that were not used in time */
         uint64_t refused; /* asked for, and nothing was granted */
         uint64_t closed;  /* times that a handler here closed one of its buckets */
-        uint64_t calls;
+        uint64_t calls;   /* that is the number of the last one, too */
 };
 
 /* How much is allowed, as people say it. */

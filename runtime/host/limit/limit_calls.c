@@ -77,6 +77,7 @@ struct limit *limits_next_call(
                         limit_stamp(l, b);
                         if (is_to_ask(l, b, now_ms, &items[count])) {
                                 b->is_asking = true;
+                                b->asked = items[count].want;
                                 count++;
                         }
                 }
@@ -189,6 +190,8 @@ void limits_failed(struct limits *l, struct limit *limit, const struct store_lim
                 if (!b)
                         continue;
                 b->is_asking = false;
+                if (!limit_is_rate(limit))
+                        b->granted = min_u64(b->granted, max_u64(b->asked, b->in_use));
                 b->ask_ms = now_ms + (take->request.status == -ENOTSUP ? SWITCHED_OFF_MS : FAILED_MS);
                 b->renew_ms = max_u64(b->renew_ms, now_ms + FAILED_MS);
                 b->tell_ms = now_ms + FAILED_MS;

@@ -161,6 +161,7 @@ void limits_io_call(struct limits_io *io, uint64_t now_ms, uint64_t wall_ms)
                 call->take = (struct store_limit_take){ .request.done = on_taken,
                         .limit = limit->store,
                         .lease_ms = limit_lease_ms(&io->limits, limit),
+                        .call = limit->counts.calls,
                         .items = call->items,
                         .items_count = count };
                 memcpy(call->take.holder, io->nonce, sizeof(call->take.holder));

@@ -2,6 +2,8 @@
  * own.  Hosts are killed, stopped and cut off; a limit is never exceeded, and is used. */
 #include "check.h"
 
+#include <errno.h>
+
 #include "host/limit/limit.h"
 #include "store/limit_share.h"
 
@@ -540,6 +542,53 @@ static void what_is_in_use_is_said_when_it_is_renewed(void **state)
         limits_free(&l);
 }
 
+/* The share is spare, and a call gives it back. */
+static void give_back(struct limits *l, struct store_limit_take *take, struct store_limit_item *items)
+{
+        struct limit_amount slots = at_once(9);
+        uint32_t count = 0;
+        begin_with(l, &slots, 3, 900);
+        for (uint64_t now_ms = 1002; now_ms < 1200; now_ms += 190) {
+                limits_pass_begin(l);
+                (void)limits_pass_end(l, now_ms);
+        }
+        struct limit *limit = limits_next_call(l, 1200, items, &count);
+        assert_non_null(limit);
+        assert_int_equal(items[0].want, 0);
+        *take = (struct store_limit_take){ .used = limit->store, .items = items, .items_count = 1 };
+}
+
+static void what_is_being_given_back_is_not_used(void **state)
+{
+        (void)state;
+        struct limits l;
+        struct store_limit_take take;
+        struct store_limit_item items[STORE_LIMIT_ITEMS];
+        give_back(&l, &take, items);
+        assert_false(may_start(&l, 1500, 1201));
+        take.request.status = -ETIMEDOUT; /* It may have been done. */
+        limits_failed(&l, limits_find(&l, "x"), &take, 1300);
+        assert_false(may_start(&l, 1500, 1301));
+        limits_free(&l);
+}
+
+static void a_name_that_is_found_is_looked_at_again(void **state)
+{
+        (void)state;
+        struct limits l;
+        struct limit_amount slots = at_once(9);
+        begin_with(&l, &slots, 3, 900);
+        for (unsigned i = 0; i < 3; i++)
+                assert_true(may_start(&l, 1500, 1001));
+        limits_pass_begin(&l);
+        (void)limits_pass_end(&l, 1002);
+        assert_false(limits_pass_is_due(&l, 1300)); /* before the shares are to be renewed */
+        l.buckets->wake_left = 0;
+        assert_false(limits_name_opens(&l, SPAN_TEXT("limit:x"), 8));
+        assert_true(limits_pass_is_due(&l, 1300));
+        limits_free(&l);
+}
+
 static void a_home_is_told_less_than_is_allowed(void **state)
 {
         (void)state;
@@ -595,6 +644,8 @@ int main(void)
                 cmocka_unit_test(a_name_opens_when_its_bucket_has_room),
                 cmocka_unit_test(shares_are_used_in_their_time_or_not_at_all),
                 cmocka_unit_test(what_is_in_use_is_said_when_it_is_renewed),
+                cmocka_unit_test(what_is_being_given_back_is_not_used),
+                cmocka_unit_test(a_name_that_is_found_is_looked_at_again),
                 cmocka_unit_test(a_home_is_told_less_than_is_allowed),
                 cmocka_unit_test(values_are_apart_and_long_ones_have_a_short_name),
         };

@@ -110,6 +110,37 @@ static void what_is_in_use_is_kept_when_a_limit_is_lowered(void **state)
                 AA ":5:1763256000100 " BB ":0:1763256002000");
 }
 
+static struct limit_share call(const char *record, uint64_t number, uint64_t want)
+{
+        static uint8_t holder[STORE_NONCE_SIZE];
+        memset(holder, 0xbb, sizeof(holder));
+        struct limit_share share = { .limit = &slots,
+                .holder = holder,
+                .lease_ms = 1000,
+                .call = number,
+                .now_ms = NOW,
+                .want = want,
+                .record = span_of_text(record),
+                .is_record_there = true };
+        limit_share_take(&share);
+        return share;
+}
+
+static void a_call_that_comes_late_changes_nothing(void **state)
+{
+        (void)state;
+        expect(call(AA ":1:1763256000100:9 " BB ":2:1763256000100:7", 8, 3), 3,
+                AA ":1:1763256000100:9 " BB ":3:1763256001000:8");
+        expect(call(BB ":2:1763256000100:7", 7, 1), 1, BB ":1:1763256001000:7"); /* a repeat */
+        struct limit_share late = call(BB ":2:1763256000100:7", 6, 0);
+        assert_false(late.is_changed);
+        assert_int_equal(late.granted, 0);
+        buffer_free(&late.after);
+        expect(call(BB ":2:1763255999500:7", 6, 1), 1, BB ":1:1763256001000:6"); /* what was there is over */
+        expect(call(BB ":2:1763256000100:", 8, 1), 0, NONE ":5:1763256001000 " BB ":0:1763256002000:8");
+        expect(call(BB ":2:1763256000100:7:1", 8, 1), 0, NONE ":5:1763256001000 " BB ":0:1763256002000:8");
+}
+
 static void who_got_nothing_counts_as_waiting_for_a_moment(void **state)
 {
         (void)state;
@@ -218,6 +249,7 @@ int main(void)
                 cmocka_unit_test(a_bucket_that_cannot_be_read_begins_empty),
                 cmocka_unit_test(holders_that_cannot_be_read_hold_all_of_it_for_a_while),
                 cmocka_unit_test(what_is_in_use_is_kept_when_a_limit_is_lowered),
+                cmocka_unit_test(a_call_that_comes_late_changes_nothing),
                 cmocka_unit_test(who_got_nothing_counts_as_waiting_for_a_moment),
                 cmocka_unit_test(what_is_closed_grants_nothing_until_then),
                 cmocka_unit_test(there_are_so_many_holders_and_no_more),

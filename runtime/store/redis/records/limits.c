@@ -48,7 +48,7 @@ void redis_limit_take(struct redis_store *s, struct store_request *request)
         struct store_limit_take *take = (struct store_limit_take *)request;
         struct redis_op *op = op_begin(s, request);
         struct redis_call *call =
-                limit_call(op, SCRIPT_limit_take, take->limit.name, 3 + ITEM_ARGS * take->items_count);
+                limit_call(op, SCRIPT_limit_take, take->limit.name, 4 + ITEM_ARGS * take->items_count);
         struct buffer definition = { 0 };
         char nonce[2 * STORE_NONCE_SIZE + 1];
         limit_put(&definition, &take->limit);
@@ -58,6 +58,7 @@ void redis_limit_take(struct redis_store *s, struct store_request *request)
                 arena_copy(request_arena(request), (struct span){ (const char *)definition.data, definition.size }));
         call_printf(call, "%s", nonce);
         call_put_number(call, take->lease_ms);
+        call_put_number(call, take->call);
         for (uint32_t i = 0; i < take->items_count; i++) {
                 call_put(call, take->items[i].value);
                 call_put_number(call, take->items[i].want);

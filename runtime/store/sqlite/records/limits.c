@@ -101,6 +101,7 @@ static void take_one(struct sqlite_store *s, const struct store_limit_take *take
         struct limit_share share = { .limit = &home->limit,
                 .holder = take->holder,
                 .lease_ms = take->lease_ms,
+                .call = take->call,
                 .now_ms = s->now_ms,
                 .want = item->want,
                 .keep = item->keep,

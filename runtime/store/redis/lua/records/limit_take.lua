@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- limit_take: shares of a limit, for one holder.  ../../limit_share.h says what a record holds and what is granted.
 -- KEYS: limit, values, rest, of quiver:{APP:limit:NAME}.
--- ARGV: definition, holder, lease, then per item: value, want, keep, close.
+-- ARGV: definition, holder, lease, call, then per item: value, want, keep, close.
 -- → the definition that was used, then per item: granted, left, retry, is_full, has_waiting, closed,
 -- is_over
 local limit, values, rest = KEYS[1], KEYS[2], KEYS[3]
@@ -40,7 +40,7 @@ if stored and stored[1] >= d[1] then
 	d = stored
 end
 local _, rate, period, burst, concurrency, grace, values_max = unpack(d)
-local holder, lease = ARGV[2], tonumber(ARGV[3])
+local holder, lease, call = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 
 local function round_up(amount, by)
 	return math.ceil(amount / by)
@@ -91,12 +91,13 @@ end
 
 local function holders_read(record)
 	local list = {}
-	local left = string.gsub(record .. ' ', '(%x+):' .. NUMBER .. ':' .. NUMBER .. ' ', function(nonce, shares, till)
-		shares, till = tonumber(shares), tonumber(till)
-		if #nonce ~= 32 or string.find(nonce, '%u') or shares > NUMBER_MAX or till > NUMBER_MAX then
+	local left = string.gsub(record .. ' ', '(%x+):' .. NUMBER .. ':' .. NUMBER .. '([:%d]*) ', function(nonce, shares, till, last)
+		last = last == '' and '0' or string.match(last, '^:' .. NUMBER .. '$')
+		shares, till, last = tonumber(shares), tonumber(till), tonumber(last or NUMBER_MAX + 1)
+		if #nonce ~= 32 or string.find(nonce, '%u') or shares > NUMBER_MAX or till > NUMBER_MAX or last > NUMBER_MAX then
 			return nil
 		end
-		list[#list + 1] = { nonce, shares, till }
+		list[#list + 1] = { nonce, shares, till, last }
 		return ''
 	end)
 	return left == '' and #list > 0 and #list <= HOLDERS_MAX + 2 and list or nil
@@ -105,14 +106,14 @@ end
 local function take_shares(record, want, keep, close)
 	local parts, others, own, first, at_rest, count = {}, 0, 0, nil, 0, 0
 	local closed, has_waiting = nil, false
-	local function put(nonce, shares, till)
-		parts[#parts + 1] = string.format('%s:%.0f:%.0f', nonce, shares, till)
+	local function put(nonce, shares, till, last)
+		parts[#parts + 1] = string.format('%s:%.0f:%.0f', nonce, shares, till) .. (last > 0 and string.format(':%.0f', last) or '')
 		at_rest = math.max(at_rest, till + (shares > 0 and grace or 0))
 	end
 	local list = record and holders_read(record) or {}
 	if record and #list == 0 then
 		others, first = concurrency, lease + grace
-		put(string.rep('0', 32), concurrency, now + lease)
+		put(string.rep('0', 32), concurrency, now + lease, 0)
 	end
 	for _, h in ipairs(list) do
 		local nonce, shares = h[1], h[2]
@@ -123,6 +124,9 @@ local function take_shares(record, want, keep, close)
 			closed = closed_now(h[3])
 		elseif back > now and nonce == holder then
 			own = shares
+			if h[4] > call then -- A newer call was here before it, and nobody waits for its answer.
+				return 0, 0, nil, 0, 0, false, false
+			end
 		elseif back > now then
 			others, count = others + shares, count + 1
 			if shares > 0 then
@@ -130,19 +134,19 @@ local function take_shares(record, want, keep, close)
 			else
 				has_waiting = true
 			end
-			put(nonce, shares, till)
+			put(nonce, shares, till, h[4])
 		end
 	end
 	closed = close_until(closed, close)
 	local room = not closed and count < HOLDERS_MAX and math.max(0, concurrency - others) or 0
 	local granted = math.max(math.min(want, room), math.min(keep, own))
 	if granted > 0 then
-		put(holder, granted, now + lease)
+		put(holder, granted, now + lease, call)
 	elseif want > 0 and count < HOLDERS_MAX then
-		put(holder, 0, now + WAIT_MS)
+		put(holder, 0, now + WAIT_MS, call)
 	end
 	if closed then
-		put(CLOSED, 0, closed)
+		put(CLOSED, 0, closed, 0)
 	end
 	local closed_for = closed and closed - now or 0
 	local retry = granted < want and math.max(first or lease, closed_for) or 0
@@ -161,7 +165,7 @@ local reply, was_refused = { d == stored and saved[1] or ARGV[1] }, refused
 if d ~= stored then
 	redis.call('HSET', limit, 'definition', ARGV[1])
 end
-for i = 4, #ARGV, 4 do
+for i = 5, #ARGV, 4 do
 	local value, want, keep, close = ARGV[i], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3])
 	local record = redis.call('HGET', values, value)
 	local is_full = false
