@@ -32,6 +32,13 @@ char *text_printf(const char *format, ...)
         return text;
 }
 
+void text_free_secret(char *text)
+{
+        if (text)
+                explicit_bzero(text, strlen(text));
+        free(text);
+}
+
 void *array_grow(void *items, size_t count, size_t size)
 {
         /* The capacity doubles, so the array is full exactly when the count is zero or a power of two. */

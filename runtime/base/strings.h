@@ -17,6 +17,8 @@ struct strings {
 char *text_copy(const char *text);
 char *text_copy_part(const char *text, size_t size);
 __attribute__((format(printf, 1, 2))) char *text_printf(const char *format, ...);
+/* Overwrites the text before it frees it.  NULL: nothing to do. */
+void text_free_secret(char *text);
 
 /* Appends a zeroed element to `items`, an array of `count` elements of `size` bytes each.  Returns the array, which may
  * have moved. */

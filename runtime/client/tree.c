@@ -18,10 +18,7 @@ static const char *copy(const char *text)
 
 static void drop(const char **text)
 {
-        char *own = (char *)(uintptr_t)*text;
-        if (own)
-                explicit_bzero(own, strlen(own));
-        free(own);
+        text_free_secret((char *)(uintptr_t)*text);
         *text = NULL;
 }
 

@@ -4,10 +4,12 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/numbers.h"
+#include "base/units.h"
 
 static void on_timer(uv_timer_t *timer)
 {
@@ -185,6 +187,14 @@ bool remote_is_over(const struct remote *remote, uint64_t now_ms)
         return remote->has_session && now_ms - remote->proof_ms > remote->coord.session_ms;
 }
 
+void remote_make_nonce(char ret_nonce[REMOTE_NONCE_DIGITS + 1])
+{
+        uint8_t bytes[REMOTE_NONCE_DIGITS / 2];
+        if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+                abort();
+        (void)units_hex(ret_nonce, bytes, sizeof(bytes));
+}
+
 uint64_t remote_beat_every_ms(const struct remote *remote)
 {
         uint64_t every_ms = remote->coord.session_ms / REMOTE_BEATS;
@@ -196,6 +206,12 @@ void remote_send_beat(struct remote *remote, uint64_t now_ms)
         remote->beat_sent_ms = now_ms;
         remote->next_beat_ms = now_ms + remote_beat_every_ms(remote);
         remote->beat = remote->hooks->beat(remote);
+}
+
+void remote_beat_soon(struct remote *remote)
+{
+        remote->next_beat_ms = clock_boot_ms();
+        remote_wake_at(remote, remote->next_beat_ms);
 }
 
 uint64_t remote_beat_tick(struct remote *remote, uint64_t now_ms)

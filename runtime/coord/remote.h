@@ -13,6 +13,10 @@
 /* Where nobody says how long a session is to live without a sign of life. */
 #define REMOTE_SESSION_DEFAULT_MS 10000u
 #define REMOTE_BEATS              3u /* within a session's time */
+/* How long an opening waits for errors that do not go away by themselves: a wrong password, too old a server. */
+#define REMOTE_OPENING_MS 500u
+/* What only the owner of a session knows, in hexadecimal digits. */
+#define REMOTE_NONCE_DIGITS 32u
 
 struct remote;
 
@@ -93,8 +97,11 @@ void remote_refuse_all(struct remote *remote, int status, const char *why);
 bool remote_is_proven(const struct remote *remote);
 /* Whether there was no proof for the whole of the session's time. */
 bool remote_is_over(const struct remote *remote, uint64_t now_ms);
+void remote_make_nonce(char ret_nonce[REMOTE_NONCE_DIGITS + 1]);
 uint64_t remote_beat_every_ms(const struct remote *remote);
 void remote_send_beat(struct remote *remote, uint64_t now_ms);
+/* The next heartbeat is due now. */
+void remote_beat_soon(struct remote *remote);
 /* Ignores the answer to the heartbeat under way, if there is one. */
 void remote_forget_beat(struct remote *remote);
 /* Sends the heartbeat if it is due.  If the one before has no answer yet, the session is suspended instead.  Returns

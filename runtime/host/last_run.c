@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/strings.h"
 #include "base/units.h"
 
 #define VERSION      1
@@ -28,8 +29,7 @@ int last_run_put(struct buffer *to, const struct last_run *run)
         char *text = memory_or_abort(json_dumps(json, JSON_COMPACT | JSON_PRESERVE_ORDER));
         buffer_put(to, text, strlen(text));
         buffer_put(to, "\n", 1);
-        explicit_bzero(text, strlen(text));
-        free(text);
+        text_free_secret(text);
         json_decref(json);
         return 0;
 }

@@ -140,13 +140,6 @@ void redis_tear_down(struct redis *redis)
         }
 }
 
-static void free_secret(const char *text)
-{
-        if (text)
-                explicit_bzero((char *)text, strlen(text));
-        free((char *)text);
-}
-
 static void on_handle_closed(uv_handle_t *handle)
 {
         struct redis *redis = handle->data;
@@ -156,8 +149,8 @@ static void on_handle_closed(uv_handle_t *handle)
         free((char *)redis->options.user);
         free((char *)redis->options.sentinel_user);
         free((char *)redis->options.name);
-        free_secret(redis->options.password);
-        free_secret(redis->options.sentinel_password);
+        text_free_secret((char *)redis->options.password);
+        text_free_secret((char *)redis->options.sentinel_password);
         url_free(&redis->url);
         void (*closed)(void *self) = redis->closed;
         void *self = redis->closed_self;

@@ -8,18 +8,15 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/memory.h"
 #include "coord/etcd/etcd.h"
+#include "coord/session_end.h"
 
 #define LEASE_DIGITS 16u
 
 struct etcd_session_end {
-        struct coord_open open; /* a visitor's; first */
-        struct coord_end_session *end;
+        struct session_end base; /* first */
         uint64_t lease;
-        char nonce[ETCD_NONCE_DIGITS + 1];
-        int status;
-        struct error error;
+        char nonce[REMOTE_NONCE_DIGITS + 1];
 };
 
 void etcd_token(const struct coord *coord, char ret_token[COORD_TOKEN_MAX])
@@ -35,39 +32,20 @@ static bool token_read(const char *token, struct etcd_session_end *ending)
         static const char digits[] = "0123456789abcdef";
         const char *nonce = token + LEASE_DIGITS + 1;
         if (strspn(token, digits) != LEASE_DIGITS || token[LEASE_DIGITS] != '-' ||
-                strspn(nonce, digits) != ETCD_NONCE_DIGITS || nonce[ETCD_NONCE_DIGITS])
+                strspn(nonce, digits) != REMOTE_NONCE_DIGITS || nonce[REMOTE_NONCE_DIGITS])
                 return false;
         ending->lease = strtoull(token, NULL, 16);
-        memcpy(ending->nonce, nonce, ETCD_NONCE_DIGITS);
+        memcpy(ending->nonce, nonce, REMOTE_NONCE_DIGITS);
         return ending->lease > 0 && ending->lease <= ETCD_NUMBER_MAX;
-}
-
-static void finish(struct etcd_session_end *ending, int status, const char *text)
-{
-        struct coord_request *request = &ending->end->request;
-        struct error copy;
-        (void)error_set(&copy, 0, "%s", text);
-        explicit_bzero(ending, sizeof(*ending));
-        free(ending);
-        if (status)
-                coord_finish_error(request, status, "%s", copy.text);
-        else
-                coord_finish(request, 0);
-}
-
-static void on_closed(void *self)
-{
-        struct etcd_session_end *ending = self;
-        finish(ending, ending->status, ending->error.text);
 }
 
 static void close_with(struct etcd_call *call, int status, const char *text)
 {
-        struct etcd_session_end *ending = call->self;
-        struct coord *coord = &call->tree->remote.coord;
-        ending->status = error_set(&ending->error, status, "%s", text);
+        struct session_end *ending = call->self;
+        struct error error;
+        (void)error_set(&error, 0, "%s", text); /* the text may be the call's */
         etcd_call_free(call);
-        etcd_close(coord, on_closed, ending);
+        session_end_close(ending, status, error.text);
 }
 
 static void on_revoked(struct etcd_call *call)
@@ -98,14 +76,10 @@ static void on_compared(struct etcd_call *call)
         }
 }
 
-static void on_opened(struct coord_request *request)
+static void ask(struct session_end *base)
 {
-        struct etcd_session_end *ending = (struct etcd_session_end *)request;
-        if (request->status) {
-                finish(ending, request->status, request->error.text);
-                return;
-        }
-        struct etcd_tree *tree = (struct etcd_tree *)ending->open.coord;
+        struct etcd_session_end *ending = (struct etcd_session_end *)base;
+        struct etcd_tree *tree = (struct etcd_tree *)base->open.coord;
         struct etcd_call *call = etcd_call_new(tree, "/v3/kv/txn", on_compared);
         struct buffer *body = &call->exchange.body;
         struct buffer key = { 0 };
@@ -114,7 +88,7 @@ static void on_opened(struct coord_request *request)
         etcd_name_session(&key, tree->prefix, ending->lease);
         buffer_printf(body, "{\"compare\":[{\"target\":\"VALUE\",\"result\":\"EQUAL\"");
         etcd_put_key(body, "key", &key);
-        etcd_put_bytes(body, "value", ending->nonce, ETCD_NONCE_DIGITS);
+        etcd_put_bytes(body, "value", ending->nonce, REMOTE_NONCE_DIGITS);
         buffer_printf(body, "}],\"failure\":[{\"request_range\":{\"keys_only\":true");
         etcd_put_key(body, "key", &key);
         buffer_printf(body, "}}]}");
@@ -124,16 +98,8 @@ static void on_opened(struct coord_request *request)
 
 void etcd_end_session(struct uv_loop_s *loop, struct coord_end_session *end)
 {
-        struct etcd_session_end *ending = memory_zero(1, sizeof(*ending));
-        ending->end = end;
-        ending->open.request.done = on_opened;
-        ending->open.request.op = COORD_OP_OPEN;
-        ending->open.options = end->options;
-        ending->open.options.events = NULL;
-        ending->open.request.status = end->request.status;
-        ending->open.request.error = end->request.error;
+        struct etcd_session_end *ending = session_end_new(end, sizeof(*ending), ask);
         if (!end->request.status && !token_read(end->token, ending))
-                ending->open.request.status =
-                        error_set(&ending->open.request.error, -EINVAL, "not the token of a session in etcd");
-        etcd_make(loop, &ending->open, 0);
+                session_end_refuse(&ending->base, "not the token of a session in etcd");
+        etcd_make(loop, &ending->base.open, 0);
 }

@@ -106,9 +106,7 @@ void etcd_endpoint_answered(struct etcd_tree *tree)
 
 void etcd_endpoint_logout(struct etcd_tree *tree)
 {
-        if (tree->token)
-                explicit_bzero(tree->token, strlen(tree->token));
-        free(tree->token);
+        text_free_secret(tree->token);
         tree->token = NULL;
         remote_wake_at(&tree->remote, 0);
 }
@@ -132,7 +130,7 @@ void etcd_refuse(struct etcd_tree *tree, int status, const char *why)
 static void ready(struct etcd_tree *tree)
 {
         tree->remote.refusal.text[0] = 0;
-        etcd_beat_soon(tree);
+        remote_beat_soon(&tree->remote);
         remote_wake_at(&tree->remote, 0);
 }
 
@@ -172,8 +170,7 @@ static void log_in(struct etcd_tree *tree)
                 return;
         }
         buffer_put(&call->exchange.body, text, strlen(text));
-        explicit_bzero(text, strlen(text));
-        free(text);
+        text_free_secret(text);
         call->needs_no_login = true;
         tree->greeting = call;
         etcd_call_send(call, LOGIN_MS);

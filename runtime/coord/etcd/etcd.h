@@ -23,7 +23,6 @@
 #include "coord/etcd/watch.h"
 #include "coord/remote.h"
 
-#define ETCD_NONCE_DIGITS 32
 /* A reply that is longer is none of a tree: 512 KiB of data as base64, or ten thousand names. */
 #define ETCD_REPLY_MAX (16u * 1024u * 1024u)
 
@@ -55,7 +54,7 @@ struct etcd_tree {
         /* the session */
         uint64_t lease;     /* 0: none */
         uint64_t old_lease; /* one that is to be revoked before the next is granted; 0: none */
-        char nonce[ETCD_NONCE_DIGITS + 1];
+        char nonce[REMOTE_NONCE_DIGITS + 1];
 
         /* the watch */
         struct etcd_watches watches;
@@ -147,7 +146,6 @@ void etcd_refuse(struct etcd_tree *tree, int status, const char *why);
 uint64_t etcd_session_tick(struct etcd_tree *tree, uint64_t now_ms);
 /* remote_hooks.beat */
 void *etcd_beat(struct remote *remote);
-void etcd_beat_soon(struct etcd_tree *tree);
 /* The session is over, says `why`. */
 void etcd_expire(struct etcd_tree *tree, const char *why);
 struct etcd_call *etcd_revoke_call(

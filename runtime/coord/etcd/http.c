@@ -227,8 +227,7 @@ static void set_headers(struct etcd_exchange *exchange)
         if (exchange->token) {
                 char *text = text_printf("Authorization: %s", exchange->token);
                 add_header(exchange, text);
-                explicit_bzero(text, strlen(text));
-                free(text);
+                text_free_secret(text);
         }
 }
 

@@ -10,25 +10,16 @@
 #include "coord/etcd/etcd.h"
 
 #define DEFAULT_USER "quiver"
-/* How long an opening waits for errors that do not go away by themselves: a wrong password, too old a server. */
-#define OPENING_MS 500u
 
 /* --- closing ----------------------------------------------------------------------------------------------------- */
-
-static void free_secret(char *text)
-{
-        if (text)
-                explicit_bzero(text, strlen(text));
-        free(text);
-}
 
 static void tree_free(struct remote *remote)
 {
         struct etcd_tree *tree = (struct etcd_tree *)remote;
         etcd_watch_free_all(&tree->watches);
         explicit_bzero(tree->nonce, sizeof(tree->nonce));
-        free_secret(tree->token);
-        free_secret(tree->password);
+        text_free_secret(tree->token);
+        text_free_secret(tree->password);
         url_free(&tree->url);
         free(tree->user);
         free(tree->prefix);
@@ -171,7 +162,7 @@ void etcd_make(struct uv_loop_s *loop, struct coord_open *open, uint64_t patienc
 
 static void etcd_open(struct uv_loop_s *loop, struct coord_open *open)
 {
-        etcd_make(loop, open, OPENING_MS);
+        etcd_make(loop, open, REMOTE_OPENING_MS);
 }
 
 const struct coord_driver etcd_driver = {

@@ -8,24 +8,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/numbers.h"
-#include "base/units.h"
 #include "coord/etcd/etcd.h"
 
 /* When to ask again after a question that failed at once. */
 #define AGAIN_MS 100u
 /* A lease that lasts longer is none that we have asked for. */
 #define TTL_MAX_S 86400u
-
-void etcd_beat_soon(struct etcd_tree *tree)
-{
-        tree->remote.next_beat_ms = clock_boot_ms();
-        remote_wake_at(&tree->remote, tree->remote.next_beat_ms);
-}
 
 /* --- the end ----------------------------------------------------------------------------------------------------- */
 
@@ -47,7 +39,7 @@ void etcd_expire(struct etcd_tree *tree, const char *why)
         tree->cluster_id = 0;
         etcd_stream_stop(tree);
         etcd_watch_clear(&tree->watches);
-        etcd_beat_soon(tree);
+        remote_beat_soon(&tree->remote);
         remote_expired(&tree->remote, why);
 }
 
@@ -109,25 +101,17 @@ static void recorded(struct etcd_call *call)
         remote_wake_at(&tree->remote, 0);
 }
 
-static void make_nonce(char ret_nonce[ETCD_NONCE_DIGITS + 1])
-{
-        uint8_t bytes[ETCD_NONCE_DIGITS / 2];
-        if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
-                abort();
-        (void)units_hex(ret_nonce, bytes, sizeof(bytes));
-}
-
 /* Its own key: whoever can read the value may end the session. */
 static struct etcd_call *record_call(struct etcd_tree *tree)
 {
         struct etcd_call *call = etcd_call_new(tree, "/v3/kv/txn", recorded);
         struct buffer *body = &call->exchange.body;
         struct buffer key = { 0 };
-        make_nonce(tree->nonce);
+        remote_make_nonce(tree->nonce);
         etcd_name_session(&key, tree->prefix, tree->lease);
         buffer_printf(body, "{\"success\":[{\"request_put\":{");
         etcd_put_key(body, "key", &key);
-        etcd_put_bytes(body, "value", tree->nonce, ETCD_NONCE_DIGITS);
+        etcd_put_bytes(body, "value", tree->nonce, REMOTE_NONCE_DIGITS);
         buffer_printf(body, ",\"lease\":\"%" PRIu64 "\"}}]}", tree->lease);
         buffer_free(&key);
         return call;

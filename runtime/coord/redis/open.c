@@ -10,25 +10,15 @@
 #include "base/strings.h"
 #include "coord/redis/redis_tree.h"
 
-/* How long an opening waits for errors that do not go away by themselves: a wrong password, too old a server. */
-#define OPENING_MS 500u
-
 /* --- closing ----------------------------------------------------------------------------------------------------- */
-
-static void free_secret(char *text)
-{
-        if (text)
-                explicit_bzero(text, strlen(text));
-        free(text);
-}
 
 static void tree_free(struct remote *remote)
 {
         struct redis_tree *tree = (struct redis_tree *)remote;
         rtree_watch_free_all(tree);
         explicit_bzero(tree->nonce, sizeof(tree->nonce));
-        free_secret(tree->password);
-        free_secret(tree->sentinel_password);
+        text_free_secret(tree->password);
+        text_free_secret(tree->sentinel_password);
         free(tree->user);
         free(tree->sentinel_user);
         free((char *)tree->redis_url);
@@ -103,7 +93,7 @@ static void on_state(void *self, bool is_up, const char *text)
         if (tree->redis) /* at first the opener waits for the session anyway */
                 log_event(LEVEL_INFO, "coordination-redis", "up=%d text=%s", is_up, LOG_QUOTE(text));
         if (is_up)
-                rtree_beat_soon(tree);
+                remote_beat_soon(&tree->remote);
         else
                 remote_suspend(&tree->remote);
 }
@@ -142,7 +132,7 @@ static void on_connected(struct redis_open *open, int status)
         tree->remote.refusal.text[0] = 0;
         tree->opening_by_ms = 0;
         remote_flush(&tree->remote);
-        rtree_beat_soon(tree);
+        remote_beat_soon(&tree->remote);
 }
 
 static void start_connecting(struct redis_tree *tree)
@@ -230,7 +220,7 @@ void rtree_make(struct uv_loop_s *loop, struct coord_open *open, uint64_t patien
 
 static void tree_open(struct uv_loop_s *loop, struct coord_open *open)
 {
-        rtree_make(loop, open, OPENING_MS);
+        rtree_make(loop, open, REMOTE_OPENING_MS);
 }
 
 const struct coord_driver redis_tree_driver = {

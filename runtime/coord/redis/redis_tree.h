@@ -14,8 +14,6 @@
 #include "coord/redis/scripts.h"
 #include "coord/remote.h"
 
-#define TREE_NONCE_DIGITS 32
-
 struct redis_watch;
 struct tree_op;
 
@@ -38,7 +36,7 @@ struct redis_tree {
 
         /* the session */
         char number[24]; /* decimal; "": none */
-        char nonce[TREE_NONCE_DIGITS + 1];
+        char nonce[REMOTE_NONCE_DIGITS + 1];
 
         struct redis_watch *watches;
 };
@@ -89,7 +87,6 @@ uint64_t rtree_session_tick(struct redis_tree *tree, uint64_t now_ms);
 void *rtree_beat(struct remote *remote);
 /* The session is over, says `why`. */
 void rtree_expire(struct redis_tree *tree, const char *why);
-void rtree_beat_soon(struct redis_tree *tree);
 /* finish.lua for that session; answered() as in rtree_op_new(). */
 struct tree_op *rtree_finish_op(
         struct redis_tree *tree, const char *number, const char *nonce, void (*answered)(struct tree_op *));

@@ -8,12 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/strings.h"
-#include "base/units.h"
 #include "coord/redis/redis_tree.h"
 
 /* When to send the next renewal after one that failed at once. */
@@ -21,12 +19,6 @@
 /* When a session ends, every host comes to remove it.  Spread over this time, the first one does, and the others find
  * nothing to do. */
 #define REAP_SPREAD_MS 50u
-
-void rtree_beat_soon(struct redis_tree *tree)
-{
-        tree->remote.next_beat_ms = clock_boot_ms();
-        remote_wake_at(&tree->remote, tree->remote.next_beat_ms);
-}
 
 /* --- the end ----------------------------------------------------------------------------------------------------- */
 
@@ -56,7 +48,7 @@ void rtree_expire(struct redis_tree *tree, const char *why)
 {
         finish_old(tree);
         tree->number[0] = 0;
-        rtree_beat_soon(tree);
+        remote_beat_soon(&tree->remote);
         remote_expired(&tree->remote, why);
 }
 
@@ -129,21 +121,13 @@ static void beat_answered(struct tree_op *op)
         rtree_op_free(op);
 }
 
-static void make_nonce(char ret_nonce[TREE_NONCE_DIGITS + 1])
-{
-        uint8_t bytes[TREE_NONCE_DIGITS / 2];
-        if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
-                abort();
-        (void)units_hex(ret_nonce, bytes, sizeof(bytes));
-}
-
 void *rtree_beat(struct remote *remote)
 {
         struct redis_tree *tree = (struct redis_tree *)remote;
         bool is_new = !tree->number[0];
         struct tree_op *op = rtree_op_new(tree, is_new ? TREE_BEGIN : TREE_RENEW, beat_answered);
         if (is_new)
-                make_nonce(tree->nonce);
+                remote_make_nonce(tree->nonce);
         else
                 rtree_op_text(op, tree->number);
         rtree_op_text(op, tree->nonce);

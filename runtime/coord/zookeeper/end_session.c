@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/strings.h"
 #include "base/units.h"
 #include "coord/zookeeper/zookeeper.h"
 
@@ -145,9 +146,7 @@ void zk_end_session(struct uv_loop_s *loop, struct coord_end_session *end)
                 request->status = token_read(end->token, &ending->id, &request->error);
         if (!request->status)
                 request->status = zk_read_options(&end->options, &ending->url, &auth, &request->error);
-        if (auth)
-                explicit_bzero(auth, strlen(auth));
-        free(auth);
+        text_free_secret(auth);
         ending->end = end;
         ending->session_ms = end->options.session_ms ? end->options.session_ms : REMOTE_SESSION_DEFAULT_MS;
         ending->bell.data = ending->timer.data = ending;

@@ -16,10 +16,8 @@ static void zk_free(struct remote *remote)
 {
         struct zk *zk = (struct zk *)remote;
         url_free(&zk->url);
-        if (zk->auth)
-                explicit_bzero(zk->auth, strlen(zk->auth));
         explicit_bzero(&zk->id, sizeof(zk->id));
-        free(zk->auth);
+        text_free_secret(zk->auth);
         free(zk->root);
         free(zk->addresses);
         free(zk);

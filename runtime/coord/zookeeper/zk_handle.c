@@ -65,10 +65,8 @@ static void let_go(struct zk_handle *handle)
                 post_free(post);
         }
         url_free(&handle->url);
-        if (handle->auth)
-                explicit_bzero(handle->auth, strlen(handle->auth));
         explicit_bzero(&handle->id, sizeof(handle->id));
-        free(handle->auth);
+        text_free_secret(handle->auth);
         free(handle->addresses);
         (void)pthread_cond_destroy(&handle->wake);
         (void)pthread_mutex_destroy(&handle->lock);
