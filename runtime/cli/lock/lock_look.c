@@ -14,6 +14,30 @@
 #include "view/json.h"
 #include "view/table.h"
 
+struct question {
+        const char *command, *config;
+        const char *name; /* of an election; NULL: about all locks */
+        bool has_json;
+};
+
+/* Opens the tree, looks at all locks and elections, and answers from that. */
+static int answer_from_look(const struct question *q,
+        int (*answer)(const struct question *q, struct cli_tree *tree, const struct locks_look *look))
+{
+        struct cli_tree tree;
+        struct locks_look look = { 0 };
+        int code = cli_tree_open(&tree, q->command, q->config, NULL);
+        if (code != EXIT_DONE)
+                return code;
+        locks_look_init(&look);
+        code = cli_tree_look(&tree, &look.look);
+        if (code == EXIT_DONE)
+                code = answer(q, &tree, &look);
+        locks_look_free(&look);
+        cli_tree_close(&tree);
+        return code;
+}
+
 /* --- list --------------------------------------------------------------------------------------------------------- */
 
 static const char *kind_of(uint64_t limit, char text[32])
@@ -109,30 +133,26 @@ static void remove_unused(struct cli_tree *tree, const struct strings *paths)
         }
 }
 
-int lock_list(const char *command, const char *config, bool has_json)
+static int answer_list(const struct question *q, struct cli_tree *tree, const struct locks_look *look)
 {
-        struct cli_tree tree;
-        struct locks_look look = { 0 };
-        int code = cli_tree_open(&tree, command, config, NULL);
-        if (code != EXIT_DONE)
-                return code;
-        locks_look_init(&look);
-        code = cli_tree_look(&tree, &look.look);
-        json_t *breaks = code == EXIT_DONE ? breaks_read(&tree) : NULL;
-        if (code == EXIT_DONE)
-                remove_unused(&tree, &look.unused);
-        if (code == EXIT_DONE && has_json) {
-                json_t *o = json_pack("{s:O,s:O}", "locks", look.found, "breaks", breaks);
-                view_json_number(o, "total", look.total);
+        json_t *breaks = breaks_read(tree);
+        remove_unused(tree, &look->unused);
+        if (q->has_json) {
+                json_t *o = json_pack("{s:O,s:O}", "locks", look->found, "breaks", breaks);
+                view_json_number(o, "total", look->total);
                 cli_json_print_wide(o);
-        } else if (code == EXIT_DONE) {
-                print_table(look.found, "lock");
+        } else {
+                print_table(look->found, "lock");
                 print_breaks(breaks);
         }
         json_decref(breaks);
-        locks_look_free(&look);
-        cli_tree_close(&tree);
-        return code;
+        return EXIT_DONE;
+}
+
+int lock_list(const char *command, const char *config, bool has_json)
+{
+        struct question q = { .command = command, .config = config, .has_json = has_json };
+        return answer_from_look(&q, answer_list);
 }
 
 /* --- elections ---------------------------------------------------------------------------------------------------- */
@@ -154,11 +174,13 @@ static int say_nobody(const char *command, const char *name)
         return EXIT_FAILED;
 }
 
-static int print_leader(const char *command, const char *name, const json_t *leader, bool has_json)
+static int answer_who(const struct question *q, struct cli_tree *tree, const struct locks_look *look)
 {
+        const json_t *leader = find_leader(look->found, q->name);
+        (void)tree;
         if (!leader)
-                return say_nobody(command, name);
-        if (has_json) {
+                return say_nobody(q->command, q->name);
+        if (q->has_json) {
                 cli_json_print_wide(json_deep_copy(leader));
                 return EXIT_DONE;
         }
@@ -175,18 +197,8 @@ static int print_leader(const char *command, const char *name, const json_t *lea
 
 int elect_who(const char *command, const char *config, const char *name, bool has_json)
 {
-        struct cli_tree tree;
-        struct locks_look look = { 0 };
-        int code = cli_tree_open(&tree, command, config, NULL);
-        if (code != EXIT_DONE)
-                return code;
-        locks_look_init(&look);
-        code = cli_tree_look(&tree, &look.look);
-        if (code == EXIT_DONE)
-                code = print_leader(command, name, find_leader(look.found, name), has_json);
-        locks_look_free(&look);
-        cli_tree_close(&tree);
-        return code;
+        struct question q = { .command = command, .config = config, .name = name, .has_json = has_json };
+        return answer_from_look(&q, answer_who);
 }
 
 /* Its node is set to a request, which it finds there. */
@@ -208,19 +220,14 @@ static int ask_leader(struct cli_tree *tree, const char *name, const json_t *lea
         return EXIT_DONE;
 }
 
+static int answer_resign(const struct question *q, struct cli_tree *tree, const struct locks_look *look)
+{
+        const json_t *leader = find_leader(look->found, q->name);
+        return leader ? ask_leader(tree, q->name, leader) : say_nobody(q->command, q->name);
+}
+
 int elect_resign(const char *command, const char *config, const char *name)
 {
-        struct cli_tree tree;
-        struct locks_look look = { 0 };
-        int code = cli_tree_open(&tree, command, config, NULL);
-        if (code != EXIT_DONE)
-                return code;
-        locks_look_init(&look);
-        code = cli_tree_look(&tree, &look.look);
-        const json_t *leader = code == EXIT_DONE ? find_leader(look.found, name) : NULL;
-        if (code == EXIT_DONE)
-                code = leader ? ask_leader(&tree, name, leader) : say_nobody(command, name);
-        locks_look_free(&look);
-        cli_tree_close(&tree);
-        return code;
+        struct question q = { .command = command, .config = config, .name = name };
+        return answer_from_look(&q, answer_resign);
 }
