@@ -2,14 +2,10 @@
  * own.  Hosts are killed, stopped and cut off; a limit is never exceeded, and is used. */
 #include "check.h"
 
-#include <errno.h>
-
-#include "host/limit/limit.h"
+#include "limit_fixture.h"
 #include "store/limit_share.h"
 
 enum { HOSTS = 4, SEATS = 40, LIMITS = 2, STARTS_MAX = 20000, CALLS = 4 };
-#define TTL_MS   UINT64_C(1000)
-#define GRACE_MS UINT64_C(200)
 
 struct run {
         struct limit_hold hold;
@@ -55,16 +51,6 @@ struct rig {
 
 static const char *const names[LIMITS] = { "api", "smtp" };
 static struct rig rig;
-
-static struct limit_amount rate_of(uint64_t rate, uint64_t burst)
-{
-        return (struct limit_amount){ .version = 1, .rate = rate, .per_ms = 1000, .burst = burst };
-}
-
-static struct limit_amount at_once(uint64_t concurrency)
-{
-        return (struct limit_amount){ .version = 1, .concurrency = concurrency };
-}
 
 static void host_begin(struct rig_host *h, const struct limit_amount *amounts, uint32_t count)
 {
@@ -468,169 +454,6 @@ static void a_name_opens_when_its_bucket_has_room(void **state)
         rig_end();
 }
 
-/* One that has been given `granted` of what it asked for, at 1000 ms. */
-static void begin_with(struct limits *l, const struct limit_amount *amount, uint64_t granted, uint64_t left_ms)
-{
-        struct strings by = { 0 };
-        struct limit_hold hold;
-        char name[STORE_NAME_MAX + 1];
-        struct limit_task task = { .until_ms = 1500 };
-        struct store_limit_item items[STORE_LIMIT_ITEMS];
-        uint32_t count = 0;
-        strings_add(&by, "x");
-        *l = (struct limits){ .ttl_ms = TTL_MS };
-        limit_define(limits_ensure(l, "x"), amount, NULL, GRACE_MS, 10);
-        limits_serve(l, 0, &by);
-        limits_set_room(l, 0, 4);
-        assert_int_equal(limits_start(l, &task, 1000, &hold, name), LIMIT_WAIT);
-        limits_pass_begin(l);
-        for (unsigned i = 0; i < 3; i++)
-                assert_int_equal(limits_look(l, &task, 1000), LIMIT_WAIT);
-        (void)limits_pass_end(l, 1000);
-        struct limit *limit = limits_next_call(l, 1000, items, &count);
-        assert_non_null(limit);
-        assert_int_equal(count, 1);
-        assert_int_equal(items[0].want, 3);
-        items[0].granted = granted;
-        items[0].left_ms = left_ms;
-        struct store_limit_take take = { .used = limit->store, .items = items, .items_count = 1 };
-        limits_answered(l, limit, &take, 1000);
-        strings_free(&by);
-}
-
-static bool may_start(struct limits *l, uint64_t until_ms, uint64_t now_ms)
-{
-        struct limit_task task = { .until_ms = until_ms };
-        struct limit_hold hold;
-        char name[STORE_NAME_MAX + 1];
-        return limits_start(l, &task, now_ms, &hold, name) == LIMIT_START;
-}
-
-static void shares_are_used_in_their_time_or_not_at_all(void **state)
-{
-        (void)state;
-        struct limits l;
-        struct limit_amount rate = rate_of(100, 20), slots = at_once(9);
-        begin_with(&l, &rate, 3, 95);
-        assert_true(may_start(&l, 1500, 1094));
-        assert_false(may_start(&l, 1500, 1095));
-        limits_free(&l);
-        begin_with(&l, &slots, 3, 700);
-        assert_true(may_start(&l, 1700, 1100));
-        assert_false(may_start(&l, 1701, 1100)); /* its shard's lease lasts longer than the share */
-        assert_false(may_start(&l, 1700, 1700));
-        limits_free(&l);
-        begin_with(&l, &slots, 3, 700);
-        assert_true(limits_close(&l, &(struct limit_task){ 0 }, 50, 1000));
-        assert_false(may_start(&l, 1500, 1049));
-        assert_true(may_start(&l, 1500, 1050));
-        limits_free(&l);
-}
-
-static void what_is_in_use_is_said_when_it_is_renewed(void **state)
-{
-        (void)state;
-        struct limits l;
-        struct limit_amount slots = at_once(9);
-        struct store_limit_item items[STORE_LIMIT_ITEMS];
-        uint32_t count = 0;
-        begin_with(&l, &slots, 3, 700);
-        assert_true(may_start(&l, 1500, 1001));
-        assert_true(may_start(&l, 1500, 1001));
-        assert_non_null(limits_next_call(&l, 1400, items, &count));
-        assert_int_equal(items[0].keep, 2);
-        limits_free(&l);
-}
-
-/* The share is spare, and a call gives it back. */
-static void give_back(struct limits *l, struct store_limit_take *take, struct store_limit_item *items)
-{
-        struct limit_amount slots = at_once(9);
-        uint32_t count = 0;
-        begin_with(l, &slots, 3, 900);
-        for (uint64_t now_ms = 1002; now_ms < 1200; now_ms += 190) {
-                limits_pass_begin(l);
-                (void)limits_pass_end(l, now_ms);
-        }
-        struct limit *limit = limits_next_call(l, 1200, items, &count);
-        assert_non_null(limit);
-        assert_int_equal(items[0].want, 0);
-        *take = (struct store_limit_take){ .used = limit->store, .items = items, .items_count = 1 };
-}
-
-static void what_is_being_given_back_is_not_used(void **state)
-{
-        (void)state;
-        struct limits l;
-        struct store_limit_take take;
-        struct store_limit_item items[STORE_LIMIT_ITEMS];
-        give_back(&l, &take, items);
-        assert_false(may_start(&l, 1500, 1201));
-        take.request.status = -ETIMEDOUT; /* It may have been done. */
-        limits_failed(&l, limits_find(&l, "x"), &take, 1300);
-        assert_false(may_start(&l, 1500, 1301));
-        limits_free(&l);
-}
-
-static void a_name_that_is_found_is_looked_at_again(void **state)
-{
-        (void)state;
-        struct limits l;
-        struct limit_amount slots = at_once(9);
-        begin_with(&l, &slots, 3, 900);
-        for (unsigned i = 0; i < 3; i++)
-                assert_true(may_start(&l, 1500, 1001));
-        limits_pass_begin(&l);
-        (void)limits_pass_end(&l, 1002);
-        assert_false(limits_pass_is_due(&l, 1300)); /* before the shares are to be renewed */
-        l.buckets->wake_left = 0;
-        assert_false(limits_name_opens(&l, SPAN_TEXT("limit:x"), 8));
-        assert_true(limits_pass_is_due(&l, 1300));
-        limits_free(&l);
-}
-
-static void a_home_is_told_less_than_is_allowed(void **state)
-{
-        (void)state;
-        struct store_limit home = { 0 };
-        struct limit_amount amount = rate_of(100, 20);
-        assert_int_equal(limit_plan(&amount, 0, 10, &home), 95);
-        assert_int_equal(home.burst, 10);
-        assert_int_equal(home.period_ms, 1000);
-        amount = rate_of(2, 1);
-        assert_int_equal(limit_plan(&amount, 0, 10, &home), LIMIT_LAG_MIN_MS);
-        assert_int_equal(home.burst, 1);
-        assert_int_equal(home.period_ms, 1040);
-}
-
-static void values_are_apart_and_long_ones_have_a_short_name(void **state)
-{
-        (void)state;
-        struct limits l = { .ttl_ms = TTL_MS };
-        struct limit_amount amount = at_once(1);
-        struct strings by = { 0 };
-        char name[STORE_NAME_MAX + 1] = "";
-        char long_key[300];
-        struct limit_hold hold;
-        strings_add(&by, "smtp");
-        limit_define(limits_ensure(&l, "smtp"), &amount, "header.tenant", GRACE_MS, 10);
-        limits_serve(&l, 0, &by);
-        struct limit_task task = { .is_to_go = true, .headers = SPAN_TEXT("header.a:1\nheader.tenant:seven\n") };
-        assert_int_equal(limits_start(&l, &task, 1, &hold, name), LIMIT_AWAY);
-        assert_string_equal(name, "limit:smtp/seven");
-        limit_define(limits_find(&l, "smtp"), &amount, "key", GRACE_MS, 10);
-        memset(long_key, 'x', sizeof(long_key));
-        task.key = (struct span){ long_key, sizeof(long_key) };
-        assert_int_equal(limits_start(&l, &task, 1, &hold, name), LIMIT_AWAY);
-        assert_int_equal(strlen(name), strlen("limit:smtp/#0123456789abcdef"));
-        task.key = SPAN_TEXT("with space");
-        assert_int_equal(limits_start(&l, &task, 1, &hold, name), LIMIT_AWAY);
-        assert_true(store_name_is_good(span_of_text(name)));
-        assert_int_equal(l.buckets_count, 3);
-        strings_free(&by);
-        limits_free(&l);
-}
-
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -642,12 +465,6 @@ int main(void)
                 cmocka_unit_test(what_a_handler_closes_is_closed_on_every_host),
                 cmocka_unit_test(a_newer_definition_is_used_by_all),
                 cmocka_unit_test(a_name_opens_when_its_bucket_has_room),
-                cmocka_unit_test(shares_are_used_in_their_time_or_not_at_all),
-                cmocka_unit_test(what_is_in_use_is_said_when_it_is_renewed),
-                cmocka_unit_test(what_is_being_given_back_is_not_used),
-                cmocka_unit_test(a_name_that_is_found_is_looked_at_again),
-                cmocka_unit_test(a_home_is_told_less_than_is_allowed),
-                cmocka_unit_test(values_are_apart_and_long_ones_have_a_short_name),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/span.h"
 #include "runner/followup.h"
 #include "runner/seat.h"
 
@@ -30,51 +31,40 @@ static void a_wrong_follow_up_is_refused_by_its_field(void **state)
         char long_text[2000];
         memset(long_text, 'k', sizeof(long_text) - 1);
         long_text[sizeof(long_text) - 1] = 0;
-        const struct qv_submit good = { .size = sizeof(good), .handler = "next" };
-        struct qv_submit s = good;
-        s.size = 4;
-        expect_bad_submit(&s, -EINVAL, "size");
-        static const char *const bad_names[] = { NULL, "", "9to5", "a b", "sch\xc3\xb6n", "-x", "a/b" };
-        for (size_t i = 0; i < sizeof(bad_names) / sizeof(*bad_names); i++) {
-                s = good;
-                s.handler = bad_names[i];
-                expect_bad_submit(&s, -EINVAL, "handler");
-        }
-        s.handler = long_text;
-        expect_bad_submit(&s, -EINVAL, "handler");
-        static const char *const bad_keys[] = { "", "a\nb", "a\x7f" };
-        for (size_t i = 0; i < sizeof(bad_keys) / sizeof(*bad_keys); i++) {
-                s = good;
-                s.key = bad_keys[i];
-                expect_bad_submit(&s, -EINVAL, "key");
-        }
-        s.key = long_text;
-        expect_bad_submit(&s, -EINVAL, "key");
-        s = good;
-        s.lane = 2;
-        expect_bad_submit(&s, -EINVAL, "lane");
-        s = good;
-        s.payload_size = 5;
-        expect_bad_submit(&s, -EINVAL, "payload is NULL");
-        s.payload = long_text;
-        s.payload_size = 101;
-        expect_bad_submit(&s, -EMSGSIZE, "payload_size");
-        s = good;
-        s.delay_ms = UINT64_MAX;
-        expect_bad_submit(&s, -EINVAL, "delay_ms");
-        struct qv_header header = { "name", "va\rlue" };
-        s = good;
-        s.headers = &header;
-        s.headers_count = 1;
-        expect_bad_submit(&s, -EINVAL, "header name has a control character; headers2");
-        header = (struct qv_header){ "n:ame", "value" };
-        expect_bad_submit(&s, -EINVAL, "a header's name");
-        header = (struct qv_header){ NULL, "value" };
-        expect_bad_submit(&s, -EINVAL, "a header's name");
-        header = (struct qv_header){ "name", NULL };
-        expect_bad_submit(&s, -EINVAL, "header name has no value");
-        s.headers_count = QV_HEADERS_MAX + 1;
-        expect_bad_submit(&s, -EMSGSIZE, "headers_count");
+#define SUBMIT(...) .submit = {.size = sizeof(struct qv_submit), __VA_ARGS__ }
+#define NAMED(...)  SUBMIT(.handler = "next", __VA_ARGS__)
+#define HEADER(...) NAMED(.headers = &(struct qv_header){ __VA_ARGS__ }, .headers_count = 1)
+        const struct {
+                struct qv_submit submit;
+                int r;
+                const char *field;
+        } cases[] = {
+                { .submit = { .size = 4, .handler = "next" }, -EINVAL, "size" },
+                { SUBMIT(.handler = NULL), -EINVAL, "handler" },
+                { SUBMIT(.handler = ""), -EINVAL, "handler" },
+                { SUBMIT(.handler = "9to5"), -EINVAL, "handler" },
+                { SUBMIT(.handler = "a b"), -EINVAL, "handler" },
+                { SUBMIT(.handler = "sch\xc3\xb6n"), -EINVAL, "handler" },
+                { SUBMIT(.handler = "-x"), -EINVAL, "handler" },
+                { SUBMIT(.handler = "a/b"), -EINVAL, "handler" },
+                { SUBMIT(.handler = long_text), -EINVAL, "handler" },
+                { NAMED(.key = ""), -EINVAL, "key" },
+                { NAMED(.key = "a\nb"), -EINVAL, "key" },
+                { NAMED(.key = "a\x7f"), -EINVAL, "key" },
+                { NAMED(.key = long_text), -EINVAL, "key" },
+                { NAMED(.lane = 2), -EINVAL, "lane" },
+                { NAMED(.payload_size = 5), -EINVAL, "payload is NULL" },
+                { NAMED(.payload = long_text, .payload_size = 101), -EMSGSIZE, "payload_size" },
+                { NAMED(.delay_ms = UINT64_MAX), -EINVAL, "delay_ms" },
+                { HEADER("name", "va\rlue"), -EINVAL, "header name has a control character; headers2" },
+                { HEADER("n:ame", "value"), -EINVAL, "a header's name" },
+                { HEADER(NULL, "value"), -EINVAL, "a header's name" },
+                { HEADER("name", NULL), -EINVAL, "header name has no value" },
+                { NAMED(.headers = &(struct qv_header){ "name", NULL }, .headers_count = QV_HEADERS_MAX + 1), -EMSGSIZE,
+                        "headers_count" },
+        };
+        for (size_t i = 0; i < COUNT(cases); i++)
+                expect_bad_submit(&cases[i].submit, cases[i].r, cases[i].field);
 }
 
 static void wrong_headers_of_bytes_are_refused_by_name(void **state)
@@ -114,6 +104,18 @@ static void wrong_headers_of_bytes_are_refused_by_name(void **state)
         expect_bad_submit(&s, -EMSGSIZE, "headers2_count");
         s.headers2_count = SIZE_MAX;
         expect_bad_submit(&s, -EMSGSIZE, "headers2_count");
+}
+
+static void expect_header(struct reader *headers, const char *name, struct span value, bool is_bytes)
+{
+        struct ring_task_header got;
+        assert_int_equal(ring_next_header(headers, &got), 0);
+        assert_string_equal(got.name, name);
+        assert_int_equal(got.value_size, value.size);
+        assert_memory_equal(got.value, value.data, value.size);
+        if (!is_bytes)
+                assert_string_equal(got.value, value.data);
+        assert_int_equal(got.is_bytes, is_bytes);
 }
 
 static void a_good_follow_up_arrives_whole(void **state)
@@ -157,20 +159,10 @@ static void a_good_follow_up_arrives_whole(void **state)
         assert_int_equal(got_submit.delay_ms, 60000);
         assert_memory_equal(got_submit.payload, "a\0b", 3);
         struct reader headers;
-        struct ring_task_header header_got;
         reader_init(&headers, got_submit.headers, got_submit.headers_size);
-        assert_int_equal(ring_next_header(&headers, &header_got), 0);
-        assert_string_equal(header_got.name, "trace");
-        assert_string_equal(header_got.value, "abc");
-        assert_false(header_got.is_bytes);
-        assert_int_equal(ring_next_header(&headers, &header_got), 0);
-        assert_string_equal(header_got.name, "bytes");
-        assert_int_equal(header_got.value_size, 3);
-        assert_memory_equal(header_got.value, "a\0b", 3);
-        assert_true(header_got.is_bytes);
-        assert_int_equal(ring_next_header(&headers, &header_got), 0);
-        assert_string_equal(header_got.value, "hi");
-        assert_false(header_got.is_bytes);
+        expect_header(&headers, "trace", SPAN_TEXT("abc"), false);
+        expect_header(&headers, "bytes", (struct span){ "a\0b", 3 }, true);
+        expect_header(&headers, "text", SPAN_TEXT("hi"), false);
         assert_int_equal(headers.size, 0);
         assert_int_equal(ring_next_submit(&reader, &got_submit), 0);
         assert_string_equal(got_submit.key, "");

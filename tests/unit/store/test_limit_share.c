@@ -12,7 +12,8 @@
 static const struct store_limit rate = { .version = 1, .rate = 10, .period_ms = 1000, .burst = 5, .values_max = 9 };
 static const struct store_limit slots = { .version = 1, .concurrency = 5, .grace_ms = 500, .values_max = 9 };
 
-static struct limit_share take(const struct store_limit *limit, const char *record, uint64_t want)
+static struct limit_share ask(
+        const struct store_limit *limit, const char *record, uint64_t want, uint64_t keep, uint64_t close_ms)
 {
         static uint8_t holder[STORE_NONCE_SIZE];
         memset(holder, 0xbb, sizeof(holder));
@@ -21,10 +22,17 @@ static struct limit_share take(const struct store_limit *limit, const char *reco
                 .lease_ms = 1000,
                 .now_ms = NOW,
                 .want = want,
+                .keep = keep,
+                .close_ms = close_ms,
                 .record = span_of_text(record ? record : ""),
                 .is_record_there = record != NULL };
         limit_share_take(&share);
         return share;
+}
+
+static struct limit_share take(const struct store_limit *limit, const char *record, uint64_t want)
+{
+        return ask(limit, record, want, 0, 0);
 }
 
 static void expect(struct limit_share share, uint64_t granted, const char *after)
@@ -71,24 +79,6 @@ static void holders_that_cannot_be_read_hold_all_of_it_for_a_while(void **state)
 }
 
 #define CLOSED "ffffffffffffffffffffffffffffffff"
-
-static struct limit_share ask(
-        const struct store_limit *limit, const char *record, uint64_t want, uint64_t keep, uint64_t close_ms)
-{
-        static uint8_t holder[STORE_NONCE_SIZE];
-        memset(holder, 0xbb, sizeof(holder));
-        struct limit_share share = { .limit = limit,
-                .holder = holder,
-                .lease_ms = 1000,
-                .now_ms = NOW,
-                .want = want,
-                .keep = keep,
-                .close_ms = close_ms,
-                .record = span_of_text(record ? record : ""),
-                .is_record_there = record != NULL };
-        limit_share_take(&share);
-        return share;
-}
 
 static void what_is_in_use_is_kept_when_a_limit_is_lowered(void **state)
 {
