@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "zookeepers.h"
+#include "proxy.h"
 
 #define PAIRS_MAX 32
 #define LOOK_MS   10

@@ -4,18 +4,18 @@
 
 #define LONG_MS 20000
 
-static struct etcds servers;
+static struct ensemble servers;
 static char url[128], ca[128];
 
 static int start(void **state)
 {
         (void)state;
-        if (!etcds_are_here()) {
+        if (!etcd_kind.is_here()) {
                 print_message("etcd is not on this machine\n");
                 return -1;
         }
-        etcds_start(&servers, 1, true);
-        etcds_url(&servers, "quiver", url, sizeof(url));
+        etcds_start_tls(&servers);
+        ensemble_url(&servers, "quiver", url, sizeof(url));
         (void)snprintf(ca, sizeof(ca), "%s/ca.pem", servers.folder);
         static const char *const users[] = { "user add root:root", "user grant-role root root", "user add fleet:right",
                 "role add fleet", "role grant-permission fleet --prefix=true readwrite /quiver/test/",
@@ -28,7 +28,7 @@ static int start(void **state)
 static int stop(void **state)
 {
         (void)state;
-        etcds_stop(&servers);
+        ensemble_stop(&servers);
         return 0;
 }
 
@@ -102,8 +102,8 @@ static void a_forgotten_token_is_replaced_in_the_same_session(void **state)
         assert_int_equal(create(c, "login/again", "0", 0, NULL, NULL), 0);
         assert_int_equal(get(visitor, "login/again", false, NULL, NULL), 0);
         assert_int_equal(get(c, "login/again", true, NULL, NULL), 0);
-        etcds_kill(&servers, 0);
-        etcds_restart(&servers, 0);
+        ensemble_kill(&servers, 0);
+        ensemble_restart(&servers, 0);
         WAIT_FOR(w, set(c, "login/again", "1", COORD_ANY_VERSION, NULL) == 0);
         WAIT_FOR(w, has_heard(c, "login/again"));
         /* It has no watch by which it could have learned of that. */

@@ -1,92 +1,31 @@
 /* What the etcd driver promises beyond the contract of every driver: it comes through servers that are dead, hung,
  * wiped or no etcd at all, through lost answers, compaction and a loop that hangs. */
-#include <fcntl.h>
-#include <unistd.h>
-
 #include "coord/harness.h"
-#include "coord/place_etcd.h"
+#include "coord/outages.h"
+#include "coord/place_servers.h"
+#include "etcds.h"
 #include "http_fake.h"
-#include "zookeepers.h" /* the proxy */
 
-#define LONG_MS 20000
-
-static struct client *join_for(struct world *w, const char *url, uint64_t session_ms)
+/* One watches a node, and is cut off behind its proxy when another sets it. */
+static void change_unheard(struct client *watcher, struct client *other, struct proxy *proxy)
 {
-        struct client *c;
-        struct coord_options options = { .url = url, .session_ms = session_ms };
-        assert_int_equal(client_connect(w, options, true, &c, NULL), 0);
-        WAIT_FOR(w, c->looks);
-        return c;
-}
-
-static struct client *join_at(struct world *w, const char *url)
-{
-        return join_for(w, url, 0);
-}
-
-/* The place's URL with other servers. */
-static const char *url_with(struct world *w, const char *hosts)
-{
-        struct coord_options options = { 0 };
-        char url[256];
-        w->driver->options(w->place, &options);
-        int size = snprintf(url, sizeof(url), "etcd://%s%s", hosts, strchr(strstr(options.url, "//") + 2, '/'));
-        return keep(w, url, (size_t)size);
-}
-
-static const char *url_through(struct world *w, const struct proxy *proxy)
-{
-        char hosts[64];
-        (void)snprintf(hosts, sizeof(hosts), "127.0.0.1:%u", proxy_port(proxy));
-        return url_with(w, hosts);
-}
-
-/* This port first or second, and the real server. */
-static const char *url_beside(struct world *w, uint16_t port, bool is_first)
-{
-        uint16_t real = place_etcd()->servers[0].port;
-        char hosts[64];
-        (void)snprintf(
-                hosts, sizeof(hosts), "127.0.0.1:%u,127.0.0.1:%u", is_first ? port : real, is_first ? real : port);
-        return url_with(w, hosts);
-}
-
-static enum coord_state last_state(const struct client *c)
-{
-        return c->states_count ? c->states[c->states_count - 1] : COORD_CONNECTING;
-}
-
-static struct proxy *server_proxy(void)
-{
-        return proxy_start(place_etcd()->servers[0].port);
-}
-
-static void the_granted_time_is_the_servers(void **state)
-{
-        struct world *w = *state;
-        struct coord_info info;
-        struct client *c;
-        assert_int_equal(client_connect(w, (struct coord_options){ .session_ms = 1200 }, true, &c, NULL), 0);
-        WAIT_FOR(w, c->looks);
-        coord_info(c->coord, &info);
-        assert_int_equal(info.session_ms, 2000);
-        assert_non_null(strstr(info.server, "127.0.0.1:"));
+        assert_int_equal(get(watcher, "a", true, NULL, NULL), 0);
+        forget_heard(watcher);
+        proxy_hold(proxy, true);
+        proxy_cut(proxy);
+        WAIT_FOR(watcher->world, last_state(watcher) == COORD_SUSPENDED);
+        assert_int_equal(set(other, "a", "x", COORD_ANY_VERSION, NULL), 0);
 }
 
 static void a_watch_survives_a_lost_connection(void **state)
 {
         struct world *w = *state;
         struct proxy *proxy = server_proxy();
-        struct client *a = join_for(w, url_through(w, proxy), LONG_MS), *b = join_for(w, NULL, LONG_MS);
+        struct client *a = join_for(w, url_through(w, "127.0.0.1", proxy), LONG_MS), *b = join_for(w, NULL, LONG_MS);
         uint64_t session = session_of(a);
         assert_int_equal(create(a, "a", "", 0, NULL, NULL), 0);
         for (int i = 0; i < 5; i++) {
-                assert_int_equal(get(a, "a", true, NULL, NULL), 0);
-                forget_heard(a);
-                proxy_hold(proxy, true);
-                proxy_cut(proxy);
-                WAIT_FOR(w, last_state(a) == COORD_SUSPENDED);
-                assert_int_equal(set(b, "a", "x", COORD_ANY_VERSION, NULL), 0);
+                change_unheard(a, b, proxy);
                 proxy_hold(proxy, false);
                 WAIT_FOR(w, has_heard(a, "a"));
                 assert_int_equal(a->looks, 0);
@@ -102,20 +41,15 @@ static void a_compacted_watch_is_a_look(void **state)
 {
         struct world *w = *state;
         struct proxy *proxy = server_proxy();
-        struct client *a = join_for(w, url_through(w, proxy), LONG_MS), *b = join_for(w, NULL, LONG_MS);
+        struct client *a = join_for(w, url_through(w, "127.0.0.1", proxy), LONG_MS), *b = join_for(w, NULL, LONG_MS);
         uint64_t session = session_of(a);
         struct coord_stat stat;
         char words[64];
         assert_int_equal(create(b, "a", "", 0, NULL, NULL), 0);
-        assert_int_equal(get(a, "a", true, NULL, NULL), 0);
-        forget_heard(a);
-        proxy_hold(proxy, true);
-        proxy_cut(proxy);
-        WAIT_FOR(w, last_state(a) == COORD_SUSPENDED);
-        assert_int_equal(set(b, "a", "x", COORD_ANY_VERSION, NULL), 0);
+        change_unheard(a, b, proxy);
         assert_int_equal(create(b, "b", "", 0, NULL, &stat), 0);
         (void)snprintf(words, sizeof(words), "compact %llu", (unsigned long long)stat.created);
-        (void)etcds_ctl(place_etcd(), 0, words);
+        (void)etcds_ctl(place_servers(), 0, words);
         proxy_hold(proxy, false);
         WAIT_FOR(w, a->looks || has_heard(a, "a"));
         assert_true(a->looks > 0);
@@ -127,31 +61,12 @@ static void a_compacted_watch_is_a_look(void **state)
         proxy_stop(proxy);
 }
 
-static void a_server_that_hangs_ends_the_session_and_a_new_one_follows(void **state)
-{
-        struct world *w = *state;
-        struct proxy *proxy = server_proxy();
-        struct client *c = join_at(w, url_through(w, proxy));
-        uint64_t session = session_of(c);
-        forget_heard(c);
-        proxy_hold(proxy, true);
-        WAIT_FOR(w, was_told(c, COORD_EXPIRED, session));
-        assert_true(was_told(c, COORD_SUSPENDED, session));
-        /* It is for the next session, which does not come in time. */
-        assert_int_equal(get(c, "mine", false, NULL, NULL), -ETIMEDOUT);
-        proxy_hold(proxy, false);
-        WAIT_FOR(w, c->looks);
-        assert_true(session_of(c) != session);
-        client_close(c);
-        proxy_stop(proxy);
-}
-
 /* Executed, and the answer lost with its connection: that is said, and it is not sent a second time. */
 static void a_write_that_was_lost_says_that_nobody_knows_and_happens_once(void **state)
 {
         struct world *w = *state;
         struct proxy *proxy = server_proxy();
-        struct client *c = join_for(w, url_through(w, proxy), LONG_MS), *b = join_for(w, NULL, LONG_MS);
+        struct client *c = join_for(w, url_through(w, "127.0.0.1", proxy), LONG_MS), *b = join_for(w, NULL, LONG_MS);
         struct pending p = { .create = { .request.done = pending_done, .path = "n/a-", .flags = COORD_SEQUENTIAL } };
         assert_int_equal(create(b, "n/a-", "", COORD_SEQUENTIAL, NULL, NULL), 0);
         assert_int_equal(get(c, "n", false, NULL, NULL), 0); /* its connection is one that is used again */
@@ -174,59 +89,18 @@ static void a_write_that_was_lost_says_that_nobody_knows_and_happens_once(void *
         proxy_stop(proxy);
 }
 
-static void what_an_outage_left_behind_goes_when_the_server_is_back(void **state)
-{
-        struct world *w = *state;
-        struct client *c = join(w);
-        uint64_t session = session_of(c);
-        assert_int_equal(create(c, "mine", "", COORD_EPHEMERAL, NULL, NULL), 0);
-        forget_heard(c);
-        etcds_pause(place_etcd(), 0);
-        WAIT_FOR(w, was_told(c, COORD_EXPIRED, session));
-        etcds_resume(place_etcd(), 0);
-        WAIT_FOR(w, c->looks);
-        /* The new session began with the old one's end. */
-        assert_int_equal(get(c, "mine", false, NULL, NULL), -ENOENT);
-}
-
 static void a_killed_server_keeps_the_session_if_it_is_back_in_time(void **state)
 {
         struct world *w = *state;
         struct client *c = join_for(w, NULL, LONG_MS);
         uint64_t session = session_of(c);
         assert_int_equal(create(c, "mine", "", COORD_EPHEMERAL, NULL, NULL), 0);
-        etcds_kill(place_etcd(), 0);
+        ensemble_kill(place_servers(), 0);
         WAIT_FOR(w, was_told(c, COORD_SUSPENDED, session));
-        etcds_restart(place_etcd(), 0);
+        ensemble_restart(place_servers(), 0);
         WAIT_FOR(w, last_state(c) == COORD_ALIVE);
         assert_int_equal(session_of(c), session);
         assert_int_equal(get(c, "mine", false, NULL, NULL), 0);
-}
-
-static void a_dead_server_in_the_url_is_passed_over(void **state)
-{
-        struct world *w = *state;
-        /* Port 1 refuses. */
-        for (int i = 0; i < 4; i++)
-                client_close(join_at(w, url_beside(w, 1, i % 2)));
-}
-
-static void a_hung_server_in_the_url_is_passed_over(void **state)
-{
-        struct world *w = *state;
-        struct proxy *hung = server_proxy();
-        proxy_hold(hung, true);
-        for (int i = 0; i < 4; i++)
-                client_close(join_at(w, url_beside(w, proxy_port(hung), i % 2)));
-        proxy_stop(hung);
-}
-
-static void a_name_that_does_not_resolve_is_passed_over(void **state)
-{
-        struct world *w = *state;
-        char hosts[64];
-        (void)snprintf(hosts, sizeof(hosts), "no-such-host.invalid,127.0.0.1:%u", place_etcd()->servers[0].port);
-        (void)join_at(w, url_with(w, hosts));
 }
 
 #define VERSION        "{\"etcdserver\":\"3.4.23\",\"etcdcluster\":\"3.4.0\"}"
@@ -316,35 +190,6 @@ static void a_server_of_another_cluster_is_not_believed(void **state)
         http_fake_stop(fake);
 }
 
-static void nobody_there_is_no_reason_not_to_open(void **state)
-{
-        struct world *w = *state;
-        struct client *c;
-        struct coord_options options = { .url = url_with(w, "127.0.0.1:1") };
-        assert_int_equal(client_connect(w, options, true, &c, NULL), 0);
-        assert_int_equal(get(c, "a", false, NULL, NULL), -ETIMEDOUT);
-        assert_int_equal(c->states_count, 0);
-}
-
-static void a_loop_that_hangs_loses_its_session(void **state)
-{
-        struct world *w = *state;
-        struct world *other;
-        struct coord_options options = { 0 };
-        assert_int_equal(world_setup((void **)&other), 0);
-        struct client *a = join(w);
-        w->driver->options(w->place, &options);
-        struct client *b = join_at(other, options.url);
-        uint64_t session = session_of(a);
-        assert_int_equal(create(a, "mine", "", COORD_EPHEMERAL, NULL, NULL), 0);
-        forget_heard(a);
-        /* Only the other's loop turns. */
-        WAIT_FOR(other, get(b, "mine", false, NULL, NULL) == -ENOENT);
-        WAIT_FOR(w, a->looks);
-        assert_true(was_told(a, COORD_EXPIRED, session));
-        assert_int_equal(world_teardown((void **)&other), 0);
-}
-
 static void a_session_whose_key_was_deleted_changes_nothing(void **state)
 {
         struct world *w = *state;
@@ -357,7 +202,7 @@ static void a_session_whose_key_was_deleted_changes_nothing(void **state)
         w->driver->options(w->place, &options);
         (void)snprintf(words, sizeof(words), "del %s/test/session/%016llx", strchr(strstr(options.url, "//") + 2, '/'),
                 (unsigned long long)session);
-        (void)etcds_ctl(place_etcd(), 0, words);
+        (void)etcds_ctl(place_servers(), 0, words);
         assert_int_equal(set(a, "n", "new", COORD_ANY_VERSION, NULL), -EOWNERDEAD);
         assert_int_equal(get(b, "n", false, &data, NULL), 0);
         assert_string_equal(data, "old");
@@ -377,21 +222,6 @@ static void whoever_does_not_know_its_nonce_ends_no_session(void **state)
         assert_int_equal(get(c, "mine", false, NULL, NULL), 0);
 }
 
-static void a_wiped_server_gets_a_new_session_and_new_nodes(void **state)
-{
-        struct world *w = *state;
-        struct client *c = join(w);
-        uint64_t session = session_of(c);
-        for (int i = 0; i < 20; i++)
-                assert_int_equal(create(c, "a/n", "", COORD_SEQUENTIAL, NULL, NULL), 0);
-        forget_heard(c);
-        etcds_wipe(place_etcd());
-        WAIT_FOR(w, c->looks);
-        assert_true(was_told(c, COORD_EXPIRED, session));
-        assert_int_equal(get(c, "a", false, NULL, NULL), -ENOENT);
-        assert_int_equal(create(c, "a/n", "", COORD_EPHEMERAL, NULL, NULL), 0);
-}
-
 /* Even if the wiped one is back before the session's time has run out. */
 static void a_wiped_server_is_noticed_by_a_long_session(void **state)
 {
@@ -400,27 +230,10 @@ static void a_wiped_server_is_noticed_by_a_long_session(void **state)
         uint64_t session = session_of(c);
         assert_int_equal(create(c, "a", "", COORD_EPHEMERAL, NULL, NULL), 0);
         forget_heard(c);
-        etcds_wipe(place_etcd());
+        ensemble_wipe(place_servers());
         WAIT_FOR(w, c->looks);
         assert_true(was_told(c, COORD_EXPIRED, session));
         assert_int_equal(create(c, "a", "", COORD_EPHEMERAL, NULL, NULL), 0);
-}
-
-static unsigned inherited(void)
-{
-        unsigned count = 0;
-        for (int fd = STDERR_FILENO + 1; fd < 1024; fd++) {
-                int flags = fcntl(fd, F_GETFD);
-                count += flags >= 0 && !(flags & FD_CLOEXEC);
-        }
-        return count;
-}
-
-static void no_descriptor_of_the_client_reaches_a_child(void **state)
-{
-        unsigned before = inherited();
-        (void)join(*state);
-        assert_int_equal(inherited(), before);
 }
 
 /* --- what others write there --- */
@@ -432,7 +245,7 @@ static void put(struct world *w, const char *key, const char *value)
         w->driver->options(w->place, &options);
         (void)snprintf(words, sizeof(words), "put -- '%s/test/%s' '%s'", strchr(strstr(options.url, "//") + 2, '/'),
                 key, value);
-        (void)etcds_ctl(place_etcd(), 0, words);
+        (void)etcds_ctl(place_servers(), 0, words);
 }
 
 static void a_sequence_that_is_no_number_goes_on_above_those_who_wait(void **state)
@@ -490,10 +303,11 @@ static void too_large_a_value_is_refused_watched_and_mended(void **state)
         assert_int_equal(create(c, "n", "", 0, NULL, NULL), 0);
         char shell[512];
         (void)snprintf(shell, sizeof(shell), "put '%s/test/node/1/n' < %s/large",
-                strchr(strstr(options.url, "//") + 2, '/'), place_etcd()->folder);
-        (void)snprintf(words, sizeof(words), "head -c 600000 /dev/zero | tr '\\0' x > %s/large", place_etcd()->folder);
+                strchr(strstr(options.url, "//") + 2, '/'), place_servers()->folder);
+        (void)snprintf(
+                words, sizeof(words), "head -c 600000 /dev/zero | tr '\\0' x > %s/large", place_servers()->folder);
         assert_int_equal(system(words), 0);
-        (void)etcds_ctl(place_etcd(), 0, shell);
+        (void)etcds_ctl(place_servers(), 0, shell);
         forget_heard(c);
         assert_int_equal(get(c, "n", true, NULL, NULL), -EBADMSG);
         assert_int_equal(set(c, "n", "new", 0, NULL), -ESTALE);
@@ -505,30 +319,21 @@ static void too_large_a_value_is_refused_watched_and_mended(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                IN_WORLD(the_granted_time_is_the_servers),
                 IN_WORLD(a_watch_survives_a_lost_connection),
                 IN_WORLD(a_compacted_watch_is_a_look),
-                IN_WORLD(a_server_that_hangs_ends_the_session_and_a_new_one_follows),
                 IN_WORLD(a_write_that_was_lost_says_that_nobody_knows_and_happens_once),
-                IN_WORLD(what_an_outage_left_behind_goes_when_the_server_is_back),
                 IN_WORLD(a_killed_server_keeps_the_session_if_it_is_back_in_time),
-                IN_WORLD(a_dead_server_in_the_url_is_passed_over),
-                IN_WORLD(a_hung_server_in_the_url_is_passed_over),
-                IN_WORLD(a_name_that_does_not_resolve_is_passed_over),
                 IN_WORLD(a_server_that_cannot_serve_is_passed_over),
                 IN_WORLD(what_is_no_etcd_is_named),
                 IN_WORLD(a_server_of_another_cluster_is_not_believed),
-                IN_WORLD(nobody_there_is_no_reason_not_to_open),
-                IN_WORLD(a_loop_that_hangs_loses_its_session),
                 IN_WORLD(a_session_whose_key_was_deleted_changes_nothing),
                 IN_WORLD(whoever_does_not_know_its_nonce_ends_no_session),
-                IN_WORLD(no_descriptor_of_the_client_reaches_a_child),
                 IN_WORLD(a_sequence_that_is_no_number_goes_on_above_those_who_wait),
                 IN_WORLD(a_sequence_without_a_number_left_is_refused),
                 IN_WORLD(names_that_are_none_are_left_out),
                 IN_WORLD(too_large_a_value_is_refused_watched_and_mended),
-                IN_WORLD(a_wiped_server_gets_a_new_session_and_new_nodes),
                 IN_WORLD(a_wiped_server_is_noticed_by_a_long_session),
+                OUTAGE_TESTS,
         };
         (void)setenv("QUIVER_COORD_DRIVER", "etcd", 1);
         return cmocka_run_group_tests(tests, NULL, NULL);
