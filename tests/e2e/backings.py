@@ -55,28 +55,28 @@ class RedisStore(Backing):
         self.client.close()
 
 
-class OnZooKeeper(RedisStore):
+class OnAuthority(RedisStore):
+    """The agreements are elsewhere than the tasks."""
+
+    scheme = session = None
+
+    def __init__(self, folder, redis, authority):
+        super().__init__(folder, redis)
+        self.authority = authority
+        self.root = folder.name
+        self.url = f"{self.scheme}://127.0.0.1:{authority.port}/{self.root}"
+        self.elsewhere = f"{self.scheme}://127.0.0.1:{authority.port}/elsewhere"
+        self.coordination = f'url = "{self.url}"; session = "{self.session}";'
+
+
+class OnZooKeeper(OnAuthority):
     name = "redis+zookeeper"
-
-    def __init__(self, folder, redis, authority):
-        super().__init__(folder, redis)
-        self.authority = authority
-        self.root = folder.name
-        self.url = f"zookeeper://127.0.0.1:{authority.port}/{self.root}"
-        self.elsewhere = f"zookeeper://127.0.0.1:{authority.port}/elsewhere"
-        self.coordination = f'url = "{self.url}"; session = "{SESSION}";'
+    scheme, session = "zookeeper", SESSION
 
 
-class OnEtcd(RedisStore):
+class OnEtcd(OnAuthority):
     name = "redis+etcd"
-
-    def __init__(self, folder, redis, authority):
-        super().__init__(folder, redis)
-        self.authority = authority
-        self.root = folder.name
-        self.url = f"etcd://127.0.0.1:{authority.port}/{self.root}"
-        self.elsewhere = f"etcd://127.0.0.1:{authority.port}/elsewhere"
-        self.coordination = f'url = "{self.url}"; session = "2s";'
+    scheme, session = "etcd", "2s"
 
 
 class OnOtherRedis(RedisStore):

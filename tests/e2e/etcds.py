@@ -5,15 +5,14 @@ written by their JSON gateway, without any of Quiver's code.
 """
 import base64
 import json
-import pathlib
 import shutil
 import urllib.error
 import urllib.request
 
 import pytest
 
-from hosts import wait_until
-from servers import Server, free_port
+from ensembles import Member, Members
+from servers import free_port
 
 
 def coded(text):
@@ -30,16 +29,16 @@ def after(prefix):
     return raw[:-1] + bytes([raw[-1] + 1])
 
 
-class Etcd(Server):
+class Etcd(Member):
     """With these times the shortest lease is one second."""
+
+    scheme = "etcd"
+    data = "data"
 
     def __init__(self, folder, number=1):
         if not shutil.which("etcd"):
             pytest.skip("etcd is not installed (apt-get install etcd-server)")
-        super().__init__(folder)
-        self.number = number
-        self.peer_ports = (free_port(),)
-        self.url = f"etcd://127.0.0.1:{self.port}/quiver"
+        super().__init__(folder, number, (free_port(),))
         self.configure([self])
 
     def configure(self, servers):
@@ -47,7 +46,7 @@ class Etcd(Server):
 
     def command(self):
         own, peers = f"http://127.0.0.1:{self.port}", f"http://127.0.0.1:{self.peer_ports[0]}"
-        return ["etcd", "--data-dir", str(self.folder / "data"), "--name", f"e{self.number}", "--listen-client-urls", own,
+        return ["etcd", "--data-dir", str(self.folder / self.data), "--name", f"e{self.number}", "--listen-client-urls", own,
                 "--advertise-client-urls", own, "--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers,
                 "--initial-cluster", self.cluster, "--heartbeat-interval", "100", "--election-timeout", "500"]
 
@@ -65,20 +64,6 @@ class Etcd(Server):
         except (OSError, ValueError):
             return False
 
-    def launch(self):
-        """Starts it without waiting: alone, a server of a cluster never serves."""
-        answers, self.answers = self.answers, lambda: True
-        try:
-            return self.start()
-        finally:
-            self.answers = answers
-
-    def wipe(self):
-        """Killed, emptied and started again."""
-        self.kill9()
-        shutil.rmtree(self.folder / "data", ignore_errors=True)
-        return self.start()
-
     def kvs(self, prefix, **more):
         """All keys that begin so, with everything that is known of them."""
         return self.ask("kv/range", key=coded(prefix), range_end=coded(after(prefix)), **more).get("kvs", [])
@@ -94,33 +79,5 @@ class Etcd(Server):
         self.ask("lease/revoke", ID=str(session))
 
 
-class EtcdCluster:
-    """Three servers; one leads."""
-
-    def __init__(self, folder, count=3):
-        self.servers = [Etcd(pathlib.Path(folder) / f"etcd-{n}", n) for n in range(1, count + 1)]
-        for server in self.servers:
-            server.configure(self.servers)
-        self.url = "etcd://" + ",".join(f"127.0.0.1:{s.port}" for s in self.servers) + "/quiver"
-
-    def start(self):
-        for server in self.servers:
-            server.launch()
-        return self.wait()
-
-    def wait(self):
-        """Until every server that runs serves."""
-        for server in self.servers:
-            if server.process:
-                wait_until(server.answers, f"server {server.number} serves")
-        return self
-
-    def close(self):
-        for server in self.servers:
-            server.close()
-
-    def __enter__(self):
-        return self.start()
-
-    def __exit__(self, *_):
-        self.close()
+class EtcdCluster(Members):
+    kind = Etcd

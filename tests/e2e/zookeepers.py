@@ -4,27 +4,26 @@ Each is a Java process of its own (no shell script between, so its pid is its ow
 in a folder of its own.
 """
 import contextlib
-import pathlib
-import shutil
 import socket
 import struct
 
 import kazoo.client
 
+from ensembles import Member, Members
 from hosts import wait_until
-from servers import Server, free_port
+from servers import free_port
 
 TICK_MS = 500  # sessions may be as short as two of them
 CLASSES = "/usr/share/java/zookeeper.jar"
 MAIN = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 
 
-class ZooKeeper(Server):
+class ZooKeeper(Member):
+    scheme = "zookeeper"
+    data = "version-2"
+
     def __init__(self, folder, number=1):
-        super().__init__(folder)
-        self.number = number
-        self.peer_ports = free_port(), free_port()
-        self.url = f"zookeeper://127.0.0.1:{self.port}/quiver"
+        super().__init__(folder, number, (free_port(), free_port()))
         self.configure([])
 
     def configure(self, servers):
@@ -61,20 +60,6 @@ class ZooKeeper(Server):
     def answers(self):
         assert self.process.poll() is None, f"it ended:\n{self.log()}"
         return self.mode() is not None
-
-    def launch(self):
-        """Starts it without waiting: alone, a server of an ensemble never serves."""
-        answers, self.answers = self.answers, lambda: True
-        try:
-            return self.start()
-        finally:
-            self.answers = answers
-
-    def wipe(self):
-        """Killed, emptied and started again."""
-        self.kill9()
-        shutil.rmtree(self.folder / "version-2", ignore_errors=True)
-        return self.start()
 
     def end_session(self, session):
         """Somebody else's, as if its owner had not been heard of."""
@@ -114,26 +99,8 @@ def password(session):
     return words
 
 
-class Ensemble:
-    """Three servers; one leads."""
-
-    def __init__(self, folder, count=3):
-        self.servers = [ZooKeeper(pathlib.Path(folder) / f"zookeeper-{n}", n) for n in range(1, count + 1)]
-        for server in self.servers:
-            server.configure(self.servers)
-        self.url = "zookeeper://" + ",".join(f"127.0.0.1:{s.port}" for s in self.servers) + "/quiver"
-
-    def start(self):
-        for server in self.servers:
-            server.launch()
-        return self.wait()
-
-    def wait(self):
-        """Until every server that runs serves."""
-        for server in self.servers:
-            if server.process:
-                wait_until(server.answers, f"server {server.number} serves")
-        return self
+class Ensemble(Members):
+    kind = ZooKeeper
 
     def leader(self):
         return wait_until(lambda: next((s for s in self.servers if s.process and s.mode() == "leader"), None),
@@ -141,13 +108,3 @@ class Ensemble:
 
     def client(self, **options):
         return next(s for s in self.servers if s.process).client(**options)
-
-    def close(self):
-        for server in self.servers:
-            server.close()
-
-    def __enter__(self):
-        return self.start()
-
-    def __exit__(self, *_):
-        self.close()
