@@ -72,9 +72,9 @@ const char *url_through(struct world *w, const char *host, const struct proxy *p
 const char *url_beside(struct world *w, uint16_t port, bool is_first)
 {
         uint16_t real = place_servers()->servers[0].port;
+        uint16_t first = is_first ? port : real, second = is_first ? real : port;
         char hosts[64];
-        (void)snprintf(
-                hosts, sizeof(hosts), "127.0.0.1:%u,127.0.0.1:%u", is_first ? port : real, is_first ? real : port);
+        (void)snprintf(hosts, sizeof(hosts), "127.0.0.1:%u,127.0.0.1:%u", first, second);
         return url_with(w, hosts);
 }
 
