@@ -167,17 +167,25 @@ static void find(struct task_act *call)
         store_find(call->x->services->store, &call->find);
 }
 
+/* Whether the store did it.  Where it did not find the task, somebody else has changed it meanwhile, and it is looked
+ * for again; everything else fails the call. */
+static bool is_done(struct task_act *call)
+{
+        int status = call->request.status;
+        if (status == -ENOENT && call->tries++ < CANCEL_TRIES)
+                find(call);
+        else if (status < 0)
+                fail(call);
+        else
+                return true;
+        return false;
+}
+
 static void on_cancelled(struct store_request *request)
 {
         struct task_act *call = container_of(request, struct task_act, request);
-        if (request->status == -ENOENT && call->tries++ < CANCEL_TRIES) {
-                find(call);
+        if (!is_done(call))
                 return;
-        }
-        if (request->status < 0) {
-                fail(call);
-                return;
-        }
         http_audit(call->x, "cancel", http_parameter(call->x, "id"));
         bool is_pending = call->cancel.is_pending;
         end(call, is_pending ? 202 : 200,
@@ -207,15 +215,8 @@ static void on_rescheduled(struct store_request *request)
 {
         struct task_act *call = container_of(request, struct task_act, request);
         struct http_exchange *x = call->x;
-        /* It was rescheduled by somebody else meanwhile, or is not delayed any more: that is to be seen. */
-        if (request->status == -ENOENT && call->tries++ < CANCEL_TRIES) {
-                find(call);
+        if (!is_done(call))
                 return;
-        }
-        if (request->status < 0) {
-                fail(call);
-                return;
-        }
         uint64_t due_ms = call->at_ms ? call->at_ms : clock_wall_ms() + call->delay_ms;
         http_audit(x, "reschedule", http_parameter(x, "id"));
         end(call, 200, json_pack("{s:s, s:I}", "id", http_parameter(x, "id"), "due_ms", (json_int_t)due_ms));
