@@ -163,8 +163,8 @@ static void a_commit_names_receipts_and_nothing_else(void **state)
         (void)state;
         static const char *const bodies[] = { "", "[]", "{}", "{\"receipts\": {}}", "{\"receipts\": [1]}",
                 "{\"receipts\": [], \"all\": 1}", "{\"receipts\": [\"mine\"]}",
-                "{\"receipts\": [\"0.1.00000000000000000000000000000000\", \"0.2.00000000000000000000000000000000\", "
-                "\"0.3.00000000000000000000000000000000\"]}" };
+                ("{\"receipts\": [\"0.1.00000000000000000000000000000000\", \"0.2.00000000000000000000000000000000\", "
+                 "\"0.3.00000000000000000000000000000000\"]}") };
         for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
                 struct results_commit c = { 0 };
                 struct error error = { "" };
