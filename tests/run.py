@@ -395,7 +395,7 @@ def runs(suites, is_long):
     if "sim" in suites:
         yield from simulations(is_long)
     if "fuzz" in suites:
-        yield from fuzzers(int(os.environ.get("FUZZ_SECONDS", "60" if is_long else "5")))
+        yield from fuzzers(int(os.environ.get("FUZZ_SECONDS", "60" if is_long else "3")))
 
 
 SUITES = ("build", "lint", "unit", "asan", "tsan", "contract", "sim", "fuzz", "e2e", "chaos")
@@ -473,7 +473,7 @@ def main():
     with Progress("building", build_programs):
         run_all(build_programs, report, 1)
     with Progress("testing", programs):
-        run_all(programs, report, CORES + 1)
+        run_all(programs, report, CORES + 2)
     unsteady = [] if chosen.all else run_unsteady_again(programs, report)
     note_unsteady(unsteady)
     if len(unsteady) > UNSTEADY_MAX:

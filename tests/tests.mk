@@ -14,8 +14,8 @@ TEST_DEPS := $(DEPS) g++ clang clang-format clang-tidy cppcheck libclang-rt-14-d
              python3-pytest procps valgrind nodejs ruby postgresql iproute2 redis-server redis-sentinel redis-tools \
              python3-redis zookeeper default-jre-headless python3-kazoo etcd-server etcd-client python3-jsonschema stunnel4 openssl \
              curl chromium chromium-driver python3-selenium python3-pyte
-# Prometheus has 332 MB; without these the tests that need them are skipped.
-ALL_DEPS  := $(TEST_DEPS) prometheus nginx-light
+# These are large (Prometheus 332 MB; npm, which fetches axe-core); without them the tests that need them are skipped.
+ALL_DEPS  := $(TEST_DEPS) prometheus nginx-light npm
 DEMO_DEPS := $(DEPS) python3
 
 .PHONY: test-deps all-deps demo-deps test test-all unit asan tsan contract sim fuzz e2e test-binaries fuzz-binaries villains syntax \

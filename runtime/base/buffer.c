@@ -30,7 +30,7 @@ uint8_t *buffer_reserve(struct buffer *b, size_t size)
                 b->data = data;
                 b->room = room;
         }
-        return b->data + b->size;
+        return b->size ? b->data + b->size : b->data;
 }
 
 void buffer_put(struct buffer *b, const void *data, size_t size)

@@ -74,8 +74,8 @@ def test_status_as_json_has_its_shape(host):
     wait_until(lambda: (handler(host) or {}).get("crashed") == 1, "the host has said so")
     wait_until(lambda: handler(host)["done"] == 2, "the host has said so")
     found = status(host)
-    assert list(found) == ["app", "store", "coordination", "shards", "members", "handlers", "dead", "totals", "rates",
-                           "problems"]
+    assert list(found) == ["app", "store", "coordination", "shards", "members", "handlers", "limits", "dead", "totals",
+                           "rates", "problems"]
     assert [list(s) for s in found["shards"]] == [SHARD] * 8
     member, = found["members"]
     assert list(member) == MEMBER

@@ -141,6 +141,8 @@ static void a_buffer_grows_and_can_be_used_again(void **state)
         assert_int_equal(b.size, 4000);
         buffer_clear(&b);
         assert_string_equal(buffer_text(&b), "");
+        struct buffer none = { 0 };
+        assert_null(buffer_reserve(&none, 0)); /* no sum with a null pointer */
         uint8_t *at = buffer_reserve(&b, 100000);
         memset(at, 1, 100000);
         assert_int_equal(b.size, 0);
