@@ -213,7 +213,7 @@ static void look_for_answers(struct play *p)
                 read_reply(&reply);
                 account(p, owner);
                 check(reply.outcome <= OUTCOME_UNAVAILABLE || reply.outcome == OUTCOME_LATER ||
-                        reply.outcome == OUTCOME_INTERRUPTED);
+                        reply.outcome == OUTCOME_LIMITED || reply.outcome == OUTCOME_INTERRUPTED);
                 check(reply.ticket == p->tickets[(uint8_t *)owner - p->outcomes]);
         }
 }

@@ -95,6 +95,6 @@ static void *zookeeper_ensemble_create(void)
 
 const struct place_driver etcd_place = PLACE("etcd", etcd_create, 2000);
 const struct place_driver etcd_cluster_place = PLACE("etcd-cluster", etcd_cluster_create, 2000);
-const struct place_driver zookeeper_place = PLACE("zookeeper", zookeeper_create, 5 * ZOOKEEPER_TICK_MS);
+const struct place_driver zookeeper_place = PLACE("zookeeper", zookeeper_create, 8 * ZOOKEEPER_TICK_MS);
 const struct place_driver ensemble_place =
         PLACE("zookeeper-ensemble", zookeeper_ensemble_create, 3 * ZOOKEEPER_TICK_MS);
