@@ -32,13 +32,17 @@ static bool is_free(unsigned port)
 
 uint16_t free_port(void)
 {
+        /* Several are asked for before the first of them is in use. */
+        static bool is_given[PORT_COUNT];
         for (int i = 0; i < 1000; i++) {
                 unsigned random = 0;
                 assert_int_equal(getrandom(&random, sizeof(random), 0), sizeof(random));
                 unsigned port = PORT_FIRST + random % PORT_COUNT;
                 /* A Cluster's servers talk to each other on their port + 10000. */
-                if (is_free(port) && is_free(port + 10000))
-                        return (uint16_t)port;
+                if (is_given[port - PORT_FIRST] || !is_free(port) || !is_free(port + 10000))
+                        continue;
+                is_given[port - PORT_FIRST] = true;
+                return (uint16_t)port;
         }
         fail_msg("no free port");
         return 0;
