@@ -1,0 +1,3 @@
+module quiver.example/client
+
+go 1.19

@@ -1,0 +1,165 @@
+"""The client over HTTP for asyncio, with the standard library alone: the same calls, awaited."""
+from __future__ import annotations
+
+import asyncio
+import ssl
+import urllib.parse
+from types import TracebackType
+from typing import Any, Awaitable, Callable, Iterable, Mapping, Optional, Type
+
+from . import _answers as answers
+from . import _task
+from ._answers import Outcome, Result, Submitted
+from ._errors import QuiverError, Refused, Retry, Unknown
+from ._http import LINES_AT_ONCE, Address
+from ._task import Task
+
+
+
+class Client:
+    """As quiver.Client; at most `connections` requests are under way at once, others wait their turn."""
+
+    def __init__(self, url: str, token: Optional[str] = None, timeout: float = 30.0, repeats: int = 3, connections: int = 16) -> None:
+        self._address = Address(url)
+        self._token, self._timeout, self._repeats = token, timeout, repeats
+        self._turns = asyncio.Semaphore(connections)
+        self._idle: "list[tuple[asyncio.StreamReader, asyncio.StreamWriter]]" = []
+
+    async def __aenter__(self) -> "Client":
+        return self
+
+    async def __aexit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException],
+                        trace: Optional[TracebackType]) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        while self._idle:
+            self._idle.pop()[1].close()
+
+    async def submit(self, handler: str, payload: "bytes | str" = b"", **options: Any) -> Submitted:
+        return await self.submit_task(Task(handler, payload, **options))
+
+    async def submit_task(self, task: Task) -> Submitted:
+        target, fields, body = _task.request(task)
+
+        async def once() -> Submitted:
+            status, _, answer = await self._ask("POST", target, fields, body)
+            return answers.submitted(status, answer)
+
+        return await repeated(self._repeats if task.idempotency_key else 0, once)
+
+    async def submit_many(self, tasks: Iterable[Task]) -> "list[Submitted | QuiverError]":
+        sending, goes_on = answers.Lines(tasks, LINES_AT_ONCE), True
+        while goes_on and (body := sending.next()):
+            try:
+                status, _, answer = await self._ask("POST", "/v1/tasks", {"Content-Type": "application/x-ndjson"}, body)
+                goes_on = sending.answered(status, answer)
+            except QuiverError as error:
+                goes_on = sending.failed(error)
+        return sending.said
+
+    async def call(self, handler: str, payload: "bytes | str" = b"", wait: float = 30.0, **options: Any) -> Outcome:
+        task = Task(handler, payload, **options)
+        target, fields, body = _task.request(task, wait=wait)
+
+        async def once() -> Outcome:
+            return answers.outcome(*await self._ask("POST", target, fields, body, self._timeout + wait))
+
+        return await repeated(self._repeats if task.idempotency_key else 0, once)
+
+    async def task(self, id: str) -> "dict[str, Any]":
+        return await self._json("GET", f"/v1/tasks/{urllib.parse.quote(id, safe='')}")
+
+    async def cancel(self, id: str) -> "dict[str, Any]":
+        return await self._json("POST", f"/v1/tasks/{urllib.parse.quote(id, safe='')}/cancel")
+
+    async def status(self) -> "dict[str, Any]":
+        return await self._json("GET", "/v1/status")
+
+    async def results(self, max: int = 100, lease: Optional[float] = None) -> "list[Result]":
+        query = f"?max={max}" + (f"&lease={_task.duration(lease, 'lease')}" if lease is not None else "")
+        status, _, body = await self._ask("POST", "/v1/results/take" + query, {}, b"")
+        if status != 200:
+            raise answers.failure(status, body)
+        return answers.results(body)
+
+    async def commit(self, results: "Iterable[Result | str]") -> "dict[str, Any]":
+        return await self._json("POST", "/v1/results/commit", answers.receipts(results), {"Content-Type": "application/json"})
+
+    # --- one request
+
+    async def _json(self, method: str, target: str, body: bytes = b"", fields: Mapping[str, str] = {}) -> "dict[str, Any]":
+        status, _, answer = await self._ask(method, target, fields, body)
+        if not 200 <= status < 300:
+            raise answers.failure(status, answer)
+        return answers.document(answer)
+
+    async def _connect(self) -> "tuple[asyncio.StreamReader, asyncio.StreamWriter]":
+        while self._idle:
+            reader, writer = self._idle.pop()
+            if not reader.at_eof() and not writer.is_closing():
+                return reader, writer
+            writer.close()
+        try:
+            if self._address.is_unix:
+                return await asyncio.open_unix_connection(self._address.path)
+            tls = ssl.create_default_context() if self._address.is_tls else None
+            return await asyncio.open_connection(self._address.host, self._address.port, ssl=tls)
+        except OSError as error:
+            raise Retry(f"cannot connect to {self._address.name}: {error}") from error
+
+    async def _ask(self, method: str, target: str, fields: Mapping[str, str], body: bytes,
+                   timeout: Optional[float] = None) -> "tuple[int, Mapping[str, str], bytes]":
+        head = {"Host": self._address.name, **fields, "Content-Length": str(len(body))}
+        if self._token:
+            head["Authorization"] = f"Bearer {self._token}"
+        if any(c in name + value for name, value in head.items() for c in "\r\n"):
+            raise Refused("a field of the request holds a line break")
+        text = f"{method} {target} HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in head.items()) + "\r\n"
+        async with self._turns:
+            reader, writer = await self._connect()
+            try:
+                writer.write(text.encode("latin-1") + body)
+                status, told, answer = await asyncio.wait_for(read_answer(reader), timeout or self._timeout)
+            except (OSError, ValueError, EOFError, asyncio.TimeoutError, asyncio.LimitOverrunError) as error:
+                writer.close()
+                raise Unknown(f"{self._address.name} did not answer: {error or type(error).__name__}") from error
+            except BaseException:
+                writer.close()  # cancelled: the answer would be another request's
+                raise
+            if told.get("connection", "").lower() == "close":
+                writer.close()
+            else:
+                self._idle.append((reader, writer))
+            return status, told, answer
+
+
+async def read_answer(reader: asyncio.StreamReader) -> "tuple[int, Mapping[str, str], bytes]":
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+    status = int(head[0].split(" ", 2)[1])
+    fields = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:] if line)}
+    if status == 204:
+        return status, fields, b""
+    if fields.get("transfer-encoding", "").lower() == "chunked":
+        parts = []
+        while size := int((await reader.readuntil(b"\r\n")).split(b";")[0], 16):
+            parts.append(await reader.readexactly(size))
+            await reader.readexactly(2)
+        while await reader.readuntil(b"\r\n") != b"\r\n":
+            pass
+        return status, fields, b"".join(parts)
+    if "content-length" in fields:
+        return status, fields, await reader.readexactly(int(fields["content-length"]))
+    fields["connection"] = "close"
+    return status, fields, await reader.read()
+
+
+async def repeated(repeats: int, call: "Callable[[], Awaitable[Any]]") -> Any:
+    for at in range(repeats + 1):
+        try:
+            return await call()
+        except (Retry, Unknown):
+            if at == repeats:
+                raise
+            await asyncio.sleep(0.1 * 2**at)
+    raise AssertionError("not reached")
