@@ -22,6 +22,22 @@ bool remote_is_served(const struct remote_handler *remote, uint64_t now_ms)
         return remote->polls || remote->lent || (remote->seen_ms && now_ms < remote->seen_ms + SERVED_MS);
 }
 
+uint32_t remote_own_polls(const struct remote_handler *remote)
+{
+        uint32_t count = 0;
+        for (const struct work_poll *poll = remote->polls; poll; poll = poll->next)
+                count += !poll->lent && !poll->is_foreign;
+        return count;
+}
+
+const char *remote_first_worker(const struct remote_handler *remote)
+{
+        for (const struct work_poll *poll = remote->polls; poll; poll = poll->next)
+                if (!poll->lent && !poll->is_foreign)
+                        return poll->worker;
+        return "";
+}
+
 void remote_pause(struct remote_handler *remote, const struct work_report *report, uint64_t now_ms)
 {
         if (report->outcome != OUTCOME_UNAVAILABLE) {
@@ -64,9 +80,11 @@ bool lent_wants_more(const struct lent *lent, uint64_t ttl_ms, uint64_t now_ms)
                now_ms + ttl_ms - ttl_ms / 3 >= lent->sent_ms + lent->told_for_ms;
 }
 
-enum outcome lent_silence(const struct claimed *c, bool is_timeout)
+enum outcome lent_silence(const struct lent *lent, bool is_timeout)
 {
+        if (lent->is_seat)
+                return OUTCOME_INTERRUPTED; /* a host runs no handler's code: it is gone for a reason of its own */
         if (is_timeout)
                 return OUTCOME_TIMED_OUT;
-        return c->silences >= REMOTE_SILENCES_FREE ? OUTCOME_CRASHED : OUTCOME_INTERRUPTED;
+        return lent->claimed->silences >= REMOTE_SILENCES_FREE ? OUTCOME_CRASHED : OUTCOME_INTERRUPTED;
 }

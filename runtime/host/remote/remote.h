@@ -1,4 +1,5 @@
-/* remote.h: tasks of handlers with plugin = "remote", which workers outside run.
+/* remote.h: tasks of ours that somebody else runs: workers outside those of handlers with plugin = "remote", seats of
+ * other hosts those of any other handler (host/lend has the protocol between hosts).
  *
  *         a worker polls      → its handler's line of polls
  *         a task is ready     → goes to the first poll: its start is recorded (shard_lend), "starting"
@@ -7,9 +8,13 @@
  *         an outcome          → judged as a runner's answer is, and told to the store; then the worker is answered
  *         silence             → at the end of the time: an interruption; from the fourth in a row on, a crash
  *
+ * A free seat of another host is a poll, too, of which that host's name is the worker's: it takes a task without a key
+ * that has waited here for a seat, at once or not at all.  Its silence is always an interruption, and the task's next
+ * start is here.
+ *
  * A poll whose worker leaves gets no task; one that was being started for it goes to the next.  A host that stops, or
  * whose shard moves, leaves what workers have as it is: the next owner finds the recorded starts and waits in its turn.
- * remote.c decides; remote_io.c moves tasks between shards, polls and workers. */
+ * remote.c decides; remote_io.c, remote_seats.c and remote_reports.c move tasks between shards, polls and workers. */
 #ifndef QUIVER_HOST_REMOTE_REMOTE_H
 #define QUIVER_HOST_REMOTE_REMOTE_H
 
@@ -54,6 +59,10 @@ struct remotes {
 uint32_t remote_room(const struct remote_handler *remote, uint32_t concurrency, uint64_t now_ms);
 /* A worker is here, or was a moment ago: its tasks are worth a place in the windows. */
 bool remote_is_served(const struct remote_handler *remote, uint64_t now_ms);
+/* Polls of workers at this host that have no task. */
+uint32_t remote_own_polls(const struct remote_handler *remote);
+/* The name of the first of them; "": there is none. */
+const char *remote_first_worker(const struct remote_handler *remote);
 /* A worker said UNAVAILABLE, and perhaps how long; any other outcome ends the series. */
 void remote_pause(struct remote_handler *remote, const struct work_report *report, uint64_t now_ms);
 /* How long a start, or a heartbeat, is to give the worker: the ttl, but not beyond the task's own timeout.  0: its time
@@ -66,7 +75,7 @@ uint64_t lent_due_ms(const struct lent *lent);
 /* A heartbeat is worth telling the store. */
 bool lent_wants_more(const struct lent *lent, uint64_t ttl_ms, uint64_t now_ms);
 /* How a silence counts. */
-enum outcome lent_silence(const struct claimed *c, bool is_timeout);
+enum outcome lent_silence(const struct lent *lent, bool is_timeout);
 
 /* --- remote_io.c --- */
 
@@ -82,6 +91,15 @@ void remotes_obey(struct handlers *all, struct shard *shard, const struct store_
 void remotes_look(struct handlers *all, const struct shards *shards, uint64_t now_ms);
 /* Tasks to the polls of that handler. */
 void remote_feed(struct handler *handler, uint64_t now_ms);
+/* Tasks to the seats of other hosts that poll for that handler, which has runners of its own. */
+void remote_feed_seats(struct handler *handler, uint64_t now_ms);
+/* How many of the handler's tasks wait here that another host, or a worker there, could run; at most `max`. */
+uint32_t remote_count_wanting(const struct handler *handler, uint32_t max, uint64_t now_ms);
+/* A task of another host, whose start is recorded, for a worker that polls here.  False: none does. */
+bool remotes_pass_on(struct handler *handler, const struct work_task *task);
+/* Whoever got it did not start it: it is ready again, at no cost. */
+void remotes_decline(
+        struct handlers *all, uint32_t shard, const struct work_fence *fence, struct span id, uint64_t now_ms);
 /* Times that are over. */
 void remotes_tick(struct handlers *all, uint64_t now_ms);
 uint64_t remotes_due_ms(const struct handlers *all, uint64_t now_ms);

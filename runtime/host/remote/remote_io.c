@@ -11,13 +11,13 @@
 #include "base/numbers.h"
 #include "base/units.h"
 #include "host/handler/handlers.h"
-#include "host/remote/remote.h"
+#include "host/remote/remote_private.h"
 #include "host/shard/shard_io.h"
 
 /* --- which are lent -------------------------------------------------------------------------------------------------
  */
 
-static void watch(struct remotes *r, struct lent *lent)
+void remote_watch(struct remotes *r, struct lent *lent)
 {
         if (lent->is_watched)
                 return;
@@ -34,7 +34,7 @@ static void rest(struct remotes *r, struct lent *lent)
         r->due_ms = min_u64(r->due_ms, lent_due_ms(lent));
 }
 
-static void add(struct handlers *all, struct lent *lent)
+void remote_add(struct handlers *all, struct lent *lent)
 {
         struct remotes *r = &all->remotes;
         lent->place[0] = lent->shard->number;
@@ -45,7 +45,7 @@ static void add(struct handlers *all, struct lent *lent)
         all->list[lent->slot]->remote.lent++;
 }
 
-static struct lent *find(const struct handlers *all, uint32_t shard, uint64_t seq)
+struct lent *remote_find(const struct handlers *all, uint32_t shard, uint64_t seq)
 {
         uint64_t place[2] = { shard, seq };
         struct lent *lent = NULL;
@@ -93,16 +93,31 @@ static void forget(struct handlers *all, struct lent *lent, uint64_t now_ms)
         free(lent);
 }
 
-static const struct handler_config *settings_of(const struct handler *handler)
+const struct handler_config *remote_settings(const struct handler *handler)
 {
         const struct generation *current = handler_current(handler);
         return current ? current->settings : NULL;
 }
 
-static uint64_t timeout_of(const struct handler *handler, const struct claimed *c)
+static uint64_t task_timeout(const struct handler *handler, const struct claimed *c)
 {
-        const struct handler_config *settings = settings_of(handler);
+        const struct handler_config *settings = remote_settings(handler);
         return c->timeout_ms ? c->timeout_ms : settings ? settings->timeout_ms : 0;
+}
+
+/* When its start ends though heartbeats come.  A host sees to the timeout of what it runs, and its grace. */
+static uint64_t timeout_of(const struct handler *handler, const struct lent *lent, const struct claimed *c)
+{
+        return lent->is_seat ? 0 : task_timeout(handler, c);
+}
+
+/* What a heartbeat gives it. */
+static uint64_t ttl_of(const struct handler *handler, const struct lent *lent)
+{
+        const struct handler_config *settings = remote_settings(handler);
+        if (lent->is_seat)
+                return handler->all->seat_ttl_ms;
+        return settings ? settings->remote.ttl_ms : lent->told_for_ms;
 }
 
 /* --- polls ----------------------------------------------------------------------------------------------------------
@@ -144,8 +159,19 @@ static void end_polls(struct handler *handler, enum work_verdict verdict)
         }
 }
 
+/* Workers poll for remote handlers, other hosts' seats for those with a plugin; a reload may have changed what it is.
+ */
+static void end_others(struct handler *handler, bool is_for_seats)
+{
+        for (struct work_poll *poll = handler->remote.polls, *next; poll; poll = next) {
+                next = poll->next;
+                if (!poll->lent && poll->is_seat != is_for_seats)
+                        end_poll(&handler->remote, poll, WORK_NO_HANDLER, NULL);
+        }
+}
+
 /* Those whose time is over, unless a task is being started for them. */
-static void expire_polls(struct handler *handler, uint64_t now_ms)
+void remote_expire_polls(struct handler *handler, uint64_t now_ms)
 {
         for (struct work_poll *poll = handler->remote.polls, *next; poll; poll = next) {
                 next = poll->next;
@@ -164,6 +190,16 @@ void remotes_close(struct handlers *all, uint64_t now_ms)
                 end_polls(all->list[i], WORK_STOPPING);
 }
 
+bool remotes_pass_on(struct handler *handler, const struct work_task *task)
+{
+        for (struct work_poll *poll = handler->remote.polls; poll; poll = poll->next)
+                if (!poll->lent && !poll->is_foreign) {
+                        end_poll(&handler->remote, poll, WORK_TASK, task);
+                        return true;
+                }
+        return false;
+}
+
 /* --- from the windows to the workers --------------------------------------------------------------------------------
  */
 
@@ -171,7 +207,7 @@ static void hand_out(struct handlers *all, struct lent *lent, uint64_t now_ms)
 {
         const struct claimed *c = lent->claimed;
         struct handler *handler = all->list[lent->slot];
-        const struct handler_config *settings = settings_of(handler);
+        const struct handler_config *settings = remote_settings(handler);
         struct work_poll *poll = lent->poll;
         struct work_task task = { .id = c->id,
                 .key = c->key,
@@ -187,39 +223,43 @@ static void hand_out(struct handlers *all, struct lent *lent, uint64_t now_ms)
                 .submitted_ms = c->submitted_ms,
                 .fence = lent->fence,
                 .remaining_ms = lent_remaining_ms(lent, now_ms),
-                .ttl_ms = settings ? settings->remote.ttl_ms : lent->told_for_ms };
+                .ttl_ms = ttl_of(handler, lent),
+                .timeout_ms = task_timeout(handler, c),
+                .lane = STORE_SEQ_LANE(c->seq),
+                .shard = lent->shard->number };
         lent->is_handed = true;
         lent->poll = NULL;
-        log_event(LEVEL_DEBUG, "handed-out", "handler=%s id=%s worker=%s", handler->name, c->id.data, lent->worker);
+        log_event(LEVEL_DEBUG, "handed-out", "handler=%s task=%s worker=%s", handler->name, c->id.data, lent->worker);
         end_poll(&handler->remote, poll, WORK_TASK, &task);
 }
 
 /* Its start is recorded, or about to be, and nobody gets it. */
-static void take_back(struct lent *lent, uint64_t now_ms)
+void remote_take_back(struct lent *lent, uint64_t now_ms)
 {
         lent->is_ended = true;
         shard_ended(lent->shard, lent->claimed,
                 pending_outcome_new(STORE_INTERRUPTED, COST_NONE, "it was about to start, and did not"), now_ms);
 }
 
-static void start(struct handler *handler, struct work_poll *poll, struct shard *shard, struct claimed *c,
-        const struct handler_config *settings, uint64_t now_ms)
+void remote_lend(
+        struct handler *handler, struct work_poll *poll, struct shard *shard, struct claimed *c, uint64_t now_ms)
 {
         struct lent *lent = memory_zero(1, sizeof(*lent));
         lent->slot = handler->slot;
         lent->started_ms = now_ms;
         lent->fence = (struct work_fence){ shard->lease.epoch, ++shard->starts, c->seq };
+        lent->is_seat = poll->is_seat;
+        memcpy(lent->nonce, poll->nonce, sizeof(lent->nonce));
         (void)snprintf(lent->worker, sizeof(lent->worker), "%s", poll->worker);
-        uint64_t give_ms = lent_give_ms(lent, settings->remote.ttl_ms, timeout_of(handler, c), now_ms);
-        lent->for_ms = give_ms;
+        lent->for_ms = lent_give_ms(lent, ttl_of(handler, lent), timeout_of(handler, lent, c), now_ms);
         lent->poll = poll;
         poll->lent = lent;
         handler->remote.polls_count--;
         shard_lend(shard, c, lent);
-        add(handler->all, lent);
+        remote_add(handler->all, lent);
 }
 
-static struct work_poll *free_poll(const struct remote_handler *remote)
+struct work_poll *remote_free_poll(const struct remote_handler *remote)
 {
         struct work_poll *poll = remote->polls;
         while (poll && poll->lent)
@@ -231,14 +271,13 @@ static struct work_poll *free_poll(const struct remote_handler *remote)
 static void measure_room(const struct handler *handler, uint64_t now_ms, uint32_t room[LANES])
 {
         for (unsigned lane = 0; lane < LANES; lane++)
-                room[lane] = remote_room(&handler->remote, settings_of(handler)->remote.concurrency, now_ms);
+                room[lane] = remote_room(&handler->remote, remote_settings(handler)->remote.concurrency, now_ms);
 }
 
 void remote_feed(struct handler *handler, uint64_t now_ms)
 {
         struct dispatch *dispatch = handler->all->dispatch;
         struct remote_handler *remote = &handler->remote;
-        const struct handler_config *settings = settings_of(handler);
         struct shard *shard;
         struct claimed *c;
         uint32_t room[LANES];
@@ -250,20 +289,20 @@ void remote_feed(struct handler *handler, uint64_t now_ms)
                         handler_end_died_alone(handler, shard, c, now_ms);
                         continue;
                 }
-                start(handler, free_poll(remote), shard, c, settings, now_ms);
+                remote_lend(handler, remote_free_poll(remote), shard, c, now_ms);
                 measure_room(handler, now_ms, room);
         }
-        expire_polls(handler, now_ms);
+        remote_expire_polls(handler, now_ms);
 }
 
 /* --- what becomes of them --------------------------------------------------------------------------------------------
  */
 
 /* A judged end; the shard has it from now on, and whoever waits is answered when it is durable. */
-static void settle(struct handlers *all, struct lent *lent, struct settled *settled)
+void remote_settle(struct handlers *all, struct lent *lent, struct settled *settled)
 {
         lent->is_ended = true;
-        watch(&all->remotes, lent);
+        remote_watch(&all->remotes, lent);
         handler_settle_lent(all->list[lent->slot], lent, settled);
 }
 
@@ -284,9 +323,9 @@ static struct ring_reply reply_of(const struct lent *lent, const struct work_rep
 }
 
 /* What the handler's settings say about an answer; a runner's are checked in the runner. */
-static bool is_allowed(const struct handler *handler, const struct work_report *report, char text[256])
+bool remote_is_allowed(const struct handler *handler, const struct work_report *report, char text[256])
 {
-        const struct handler_config *settings = settings_of(handler);
+        const struct handler_config *settings = remote_settings(handler);
         if (settings && report->result.size > settings->result_max_bytes) {
                 (void)snprintf(text, 256, "result: %zu bytes, at most %" PRIu64 " (handlers.%s.max_result)",
                         report->result.size, settings->result_max_bytes, handler->name);
@@ -295,7 +334,7 @@ static bool is_allowed(const struct handler *handler, const struct work_report *
         return true;
 }
 
-static void apply_outcome(struct handlers *all, struct lent *lent, const struct work_report *report, uint64_t now_ms)
+void remote_apply_outcome(struct handlers *all, struct lent *lent, const struct work_report *report, uint64_t now_ms)
 {
         struct handler *handler = all->list[lent->slot];
         struct ring_reply reply = reply_of(lent, report, now_ms);
@@ -307,16 +346,15 @@ static void apply_outcome(struct handlers *all, struct lent *lent, const struct 
                 .checkpoint = report->has_checkpoint ? buffer_text((struct buffer *)&report->checkpoint) : NULL,
                 .checkpoint_size = report->checkpoint.size };
         remote_pause(&handler->remote, report, now_ms);
-        settle(all, lent, &settled);
+        remote_settle(all, lent, &settled);
         buffer_free(&error);
 }
 
-static void apply_heartbeat(struct handlers *all, struct lent *lent, const struct work_report *report, uint64_t now_ms)
+void remote_apply_heartbeat(struct handlers *all, struct lent *lent, const struct work_report *report, uint64_t now_ms)
 {
         const struct handler *handler = all->list[lent->slot];
-        const struct handler_config *settings = settings_of(handler);
-        uint64_t ttl_ms = settings ? settings->remote.ttl_ms : lent->told_for_ms;
-        uint64_t give_ms = lent_give_ms(lent, ttl_ms, timeout_of(handler, lent->claimed), now_ms);
+        uint64_t ttl_ms = ttl_of(handler, lent);
+        uint64_t give_ms = lent_give_ms(lent, ttl_ms, timeout_of(handler, lent, lent->claimed), now_ms);
         if (report->has_progress) {
                 lent->progress_done = report->progress_done;
                 lent->progress_total = report->progress_total;
@@ -326,28 +364,29 @@ static void apply_heartbeat(struct handlers *all, struct lent *lent, const struc
         if (lent->is_cancelled || !give_ms || !lent_wants_more(lent, ttl_ms, now_ms))
                 return;
         shard_extend(lent->shard, lent, give_ms);
-        watch(&all->remotes, lent);
+        remote_watch(&all->remotes, lent);
 }
 
-static bool is_current(const struct lent *lent, const struct work_report *report, struct span id)
+bool remote_is_current(const struct lent *lent, const struct work_fence *fence, struct span id)
 {
-        return lent->claimed && lent->is_handed && !lent->is_ended && lent->fence.epoch == report->fence.epoch &&
-               lent->fence.start == report->fence.start && span_is(lent->claimed->id, id);
+        return lent->claimed && lent->is_handed && !lent->is_ended && lent->fence.epoch == fence->epoch &&
+               lent->fence.start == fence->start && span_is(lent->claimed->id, id);
 }
 
 static bool is_timeout(const struct handlers *all, const struct lent *lent, uint64_t now_ms)
 {
-        uint64_t timeout_ms = timeout_of(all->list[lent->slot], lent->claimed);
+        uint64_t timeout_ms = timeout_of(all->list[lent->slot], lent, lent->claimed);
         return timeout_ms && now_ms >= lent->started_ms + timeout_ms;
 }
 
 bool remotes_say(struct handlers *all, struct shards *shards, struct work_saying *saying, uint64_t now_ms)
 {
         const struct work_report *report = saying->report;
-        struct lent *lent = find(all, saying->shard, report->fence.seq);
+        struct lent *lent = remote_find(all, saying->shard, report->fence.seq);
         saying->is_stop = false;
         saying->verdict = WORK_STALE;
-        if (!lent || !is_current(lent, report, saying->id)) {
+        /* What a host says of its seats does not come this way. */
+        if (!lent || lent->is_seat || !remote_is_current(lent, &report->fence, saying->id)) {
                 /* While the table of what is in flight is read, it may still turn up. */
                 if (saying->shard >= shards->count || shards->list[saying->shard].shard.state != SHARD_OWNED)
                         saying->verdict = WORK_ELSEWHERE;
@@ -356,78 +395,22 @@ bool remotes_say(struct handlers *all, struct shards *shards, struct work_saying
         struct handler *handler = all->list[lent->slot];
         handler->remote.seen_ms = now_ms;
         if (report->kind == REPORT_HEARTBEAT) {
-                apply_heartbeat(all, lent, report, now_ms);
+                remote_apply_heartbeat(all, lent, report, now_ms);
                 saying->is_stop = lent->is_cancelled || is_timeout(all, lent, now_ms);
                 saying->remaining_ms = lent_remaining_ms(lent, now_ms);
                 saying->verdict = WORK_TAKEN;
                 if (!lent->is_to_tell && !lent->is_telling)
                         return false;
-        } else if (!is_allowed(handler, report, saying->text)) {
+        } else if (!remote_is_allowed(handler, report, saying->text)) {
                 saying->verdict = WORK_REFUSED;
                 return false;
         } else {
-                apply_outcome(all, lent, report, now_ms);
+                remote_apply_outcome(all, lent, report, now_ms);
         }
         saying->next = lent->sayings;
         lent->sayings = saying;
-        watch(&all->remotes, lent);
+        remote_watch(&all->remotes, lent);
         return true;
-}
-
-/* --- through the control list ----------------------------------------------------------------------------------------
- */
-
-/* Said in time, but the shard was told of the silence before it was read: nobody has started the task since. */
-static struct claimed *find_silent(const struct shard *s, const struct work_report *report, struct span id)
-{
-        for (struct window_key *key = s->window.keys; key; key = key->hh.next)
-                for (struct claimed *c = key->first; c; c = c->next)
-                        if (c->seq == report->fence.seq && c->state == CLAIMED_WAITING && !key->is_busy &&
-                                c->silences && c->worker_epoch == report->fence.epoch &&
-                                c->worker_start == report->fence.start && span_is(c->id, id))
-                                return c;
-        return NULL;
-}
-
-static void obey(struct handlers *all, struct shard *shard, const struct store_control *control,
-        const struct work_report *report, uint64_t now_ms)
-{
-        struct lent *lent = find(all, shard->number, control->seq);
-        struct claimed *silent = NULL;
-        char text[256] = "this is not the current start of the task any more";
-        bool is_here = lent && is_current(lent, report, control->id);
-        if (!is_here && report->kind == REPORT_OUTCOME && (silent = find_silent(shard, report, control->id))) {
-                /* It is at the worker once more, for as long as it takes to say what the worker said. */
-                lent = memory_zero(1, sizeof(*lent));
-                lent->fence = report->fence;
-                (void)snprintf(lent->worker, sizeof(lent->worker), "(late)");
-                shard_adopt_silent(shard, silent, lent, now_ms);
-                add(all, lent);
-                is_here = true;
-        }
-        if (is_here && report->kind == REPORT_HEARTBEAT)
-                apply_heartbeat(all, lent, report, now_ms);
-        else if (is_here && is_allowed(all->list[lent->slot], report, text))
-                apply_outcome(all, lent, report, now_ms);
-        else if (report->kind == REPORT_OUTCOME)
-                log_event(LEVEL_WARN, "outcome-refused", "shard=%" PRIu32 " id=%.*s text=%s", shard->number,
-                        (int)min_u64(control->id.size, TASK_ID_MAX), control->id.data, LOG_QUOTE(text));
-}
-
-void remotes_obey(struct handlers *all, struct shard *shard, const struct store_control *control, uint64_t now_ms)
-{
-        struct work_report report;
-        struct error error = { "" };
-        enum report_kind kind = control->verb == CONTROL_OUTCOME ? REPORT_OUTCOME : REPORT_HEARTBEAT;
-        /* The host that took it has checked it; but anybody can write to a store. */
-        if (report_parse(control->data, kind, &report, &error) < 0) {
-                log_event(LEVEL_WARN, "outcome-refused", "shard=%" PRIu32 " text=%s", shard->number,
-                        LOG_QUOTE(error.text));
-                return;
-        }
-        report.fence.seq = control->seq;
-        obey(all, shard, control, &report, now_ms);
-        report_free(&report);
 }
 
 /* --- turns and times -------------------------------------------------------------------------------------------------
@@ -443,7 +426,7 @@ static void look(struct handlers *all, struct lent *lent, uint64_t now_ms)
         if (lent->is_ended)
                 return;
         if (!lent->is_handed && !lent->poll) {
-                take_back(lent, now_ms);
+                remote_take_back(lent, now_ms);
                 return;
         }
         if (!lent->told_ms)
@@ -464,10 +447,11 @@ void remotes_look(struct handlers *all, const struct shards *shards, uint64_t no
                 struct lent *lent = shard_take_adopted(&shards->list[i].shard);
                 while (lent) {
                         struct lent *next = lent->next;
-                        log_event(LEVEL_INFO, "adopted", "shard=%" PRIu32 " id=%s worker=%s left_ms=%" PRIu64, i,
-                                lent->claimed->id.data, lent->worker, lent->told_for_ms);
+                        log_event(LEVEL_INFO, "adopted", "shard=%" PRIu32 " task=%s %s=%s left_ms=%" PRIu64, i,
+                                lent->claimed->id.data, lent->is_seat ? "host" : "worker", lent->worker,
+                                lent->told_for_ms);
                         lent->told_ms = now_ms; /* not before the answer came that said how long it lasts */
-                        add(all, lent);
+                        remote_add(all, lent);
                         lent = next;
                 }
         }
@@ -477,9 +461,11 @@ void remotes_look(struct handlers *all, const struct shards *shards, uint64_t no
         }
         for (uint32_t i = 0; i < all->count; i++) {
                 struct handler *handler = all->list[i];
-                const struct handler_config *settings = settings_of(handler);
-                if (handler->remote.polls && (all->is_leaving || !settings || !handler_is_remote(settings)))
+                const struct handler_config *settings = remote_settings(handler);
+                if (handler->remote.polls && (all->is_leaving || !settings))
                         end_polls(handler, all->is_leaving ? WORK_STOPPING : WORK_NO_HANDLER);
+                else if (handler->remote.polls)
+                        end_others(handler, !handler_is_remote(settings));
         }
 }
 
@@ -489,15 +475,18 @@ static void fall_silent(struct handlers *all, struct lent *lent, uint64_t now_ms
         char age[UNITS_TEXT_MAX];
         struct claimed *c = lent->claimed;
         bool is_late = is_timeout(all, lent, now_ms);
-        struct settled settled = { .outcome = lent_silence(c, is_late), .error = error };
-        (void)snprintf(error, sizeof(error), WORKER_SILENT "%s, after %s%s", is_late ? " at its timeout" : "",
+        struct settled settled = { .outcome = lent_silence(lent, is_late), .error = error };
+        (void)snprintf(error, sizeof(error), "%s%s, after %s%s",
+                lent->is_seat ? SEAT_FAILED " fell silent" : WORKER_SILENT, is_late ? " at its timeout" : "",
                 units_format_ms(age, now_ms - lent->started_ms),
                 settled.outcome == OUTCOME_CRASHED ? ", as those before it" : "");
-        log_event(LEVEL_WARN, "worker-silent", "handler=%s id=%s key=%s worker=%s silences=%" PRIu32 " counts_as=%s",
-                all->list[lent->slot]->name, c->id.data, LOG_QUOTE(c->key.data), lent->worker, c->silences + 1,
+        log_event(LEVEL_WARN, lent->is_seat ? "seat-silent" : "worker-silent",
+                "handler=%s task=%s key=%s %s=%s silences=%" PRIu32 " counts_as=%s", all->list[lent->slot]->name,
+                c->id.data, LOG_QUOTE(c->key.data), lent->is_seat ? "host" : "worker", lent->worker, c->silences + 1,
                 outcome_name((int)settled.outcome));
-        settle(all, lent, &settled);
-        c->silences++;
+        c->is_for_owner |= lent->is_seat;
+        remote_settle(all, lent, &settled);
+        c->silences += !lent->is_seat;
 }
 
 void remotes_tick(struct handlers *all, uint64_t now_ms)
@@ -536,18 +525,21 @@ void remotes_stop_task(struct handlers *all, struct claimed *c, uint64_t now_ms)
         struct lent *lent = c->lent;
         if (c->lease_number != lent->shard->lease_number) {
                 /* The next owner waits for the worker. */
-                watch(&all->remotes, lent);
+                remote_watch(&all->remotes, lent);
                 shard_again(lent->shard, c, now_ms);
                 return;
         }
         if (lent->is_ended)
                 return;
         lent->is_cancelled = true;
+        /* A host is told, a worker's next heartbeat says so; its outcome, or its silence, is the end of it. */
+        if (lent->is_handed && lent->is_seat)
+                all->events->stop_seat(all->self, lent);
         if (lent->is_handed)
-                return; /* its next heartbeat says so; its outcome, or its silence, is the end of it */
+                return;
         lose_poll(all, lent);
         struct settled settled = { .outcome = OUTCOME_INTERRUPTED, .error = "cancelled before it started" };
-        settle(all, lent, &settled);
+        remote_settle(all, lent, &settled);
 }
 
 void remotes_recall(struct handlers *all, struct claimed *c, uint64_t now_ms)
@@ -556,7 +548,7 @@ void remotes_recall(struct handlers *all, struct claimed *c, uint64_t now_ms)
         if (lent->is_handed || lent->is_ended)
                 return;
         lose_poll(all, lent);
-        take_back(lent, now_ms);
+        remote_take_back(lent, now_ms);
 }
 
 void remotes_free(struct handlers *all)

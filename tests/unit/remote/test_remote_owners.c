@@ -88,6 +88,34 @@ static void a_lent_task_is_adopted_though_its_key_waits(void **state)
         world_close(&w);
 }
 
+/* It runs, whoever gave it out. */
+static void a_lent_task_that_is_adopted_counts_against_its_limit(void **state)
+{
+        (void)state;
+        struct world w;
+        struct limits limits = { .ttl_ms = RIG_TTL_MS };
+        struct limit_amount slots = { .version = 1, .concurrency = 1 };
+        static char *names[] = { "x" };
+        world_open(&w);
+        w.dispatch.routes.limits = &limits;
+        limit_define(limits_ensure(&limits, "x"), &slots, NULL, 0, 10);
+        limits_serve(&limits, 0, &(struct strings){ names, 1 });
+        hand_lent(&w, 1, "k", "worker/7.3/zoe", 2000);
+        own_shard(&w);
+        assert_int_equal(w.shard->lent, 1);
+        assert_non_null(limits.buckets);
+        assert_int_equal(limits.buckets->in_use, 1);
+        turn(&w);
+        pass(&w, 3000); /* the worker is silent */
+        assert_int_equal(w.shard->lent, 0);
+        assert_int_equal(limits.buckets->in_use, 0);
+        send_call(&w);
+        answer_call(&w, STORE_OK);
+        w.dispatch.routes.limits = NULL;
+        world_close(&w);
+        limits_free(&limits);
+}
+
 static void a_shard_is_left_though_workers_have_its_tasks(void **state)
 {
         (void)state;
@@ -199,6 +227,7 @@ int main(void)
                 cmocka_unit_test(a_new_owner_waits_for_the_worker_of_the_old_one),
                 cmocka_unit_test(a_new_owner_finds_a_silence_that_is_over),
                 cmocka_unit_test(a_lent_task_is_adopted_though_its_key_waits),
+                cmocka_unit_test(a_lent_task_that_is_adopted_counts_against_its_limit),
                 cmocka_unit_test(a_shard_is_left_though_workers_have_its_tasks),
                 cmocka_unit_test(an_outcome_that_was_not_recorded_is_not_confirmed),
                 cmocka_unit_test(what_came_through_another_host_is_applied_once),
