@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "host/membership/assign_load.h"
 #include "host/membership/assign_quota.h"
 
 /* A shard while the next assignment is made. */
@@ -29,6 +30,7 @@ struct assign_work {
         uint64_t generation;           /* of the next document, if one is written */
         uint32_t moved;
         uint32_t left;
+        bool is_uneven;
 };
 
 static const struct assign_slot no_slot = { .owner = ASSIGN_NOBODY };
@@ -191,6 +193,25 @@ static void count_left(struct assign_work *w)
         }
 }
 
+static void give(struct assign_work *w, uint32_t shard, uint32_t to)
+{
+        w->places[shard].to = &w->quotas.items[to];
+        w->places[shard].reason = ASSIGN_LOAD;
+        w->moved++;
+}
+
+/* Load comes last: while members join, leave or drain, loads change by themselves. */
+static void even_load(struct assign_work *w)
+{
+        struct load_exchange e;
+        if (!w->input->may_even || !w->previous || w->moved || w->left)
+                return;
+        if (!assign_load_find(w->previous, w->input, &w->quotas, &e, &w->is_uneven))
+                return;
+        give(w, e.busy, e.to);
+        give(w, e.quiet, e.from);
+}
+
 /* --- the next document ------------------------------------------------------------------------------------------- */
 
 static struct assign_owner owner_of(const struct assign_member *member)
@@ -314,12 +335,14 @@ int assign_plan(const struct assignment *previous, const struct assign_input *in
                 move_planned(&w);
                 count_left(&w);
         }
+        even_load(&w);
         collect_owners(&w, &plan.next);
         list_moves(&w, &plan);
         fill_slots(&w, &plan.next);
         plan.is_changed = has_news(&w);
         plan.next.generation = plan.is_changed ? w.generation : previous->generation;
         plan.moves_left = w.left;
+        plan.is_uneven = w.is_uneven;
         *ret_plan = plan;
 out:
         work_free(&w);

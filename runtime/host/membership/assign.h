@@ -18,6 +18,8 @@
  *     that is gone may be forced, never a member.  While a planned move is pending, a former owner may still hold the
  *     shard.  So the document also lists members that have given all shards away (givers): a host in neither list is
  *     gone.
+ *   Load.  Once nothing else is to move, one busy shard may be exchanged for a quiet one of another member
+ *     (assign_load.h).  No quota changes: counts are as even as without it.
  *   Epochs.  A shard's epoch is the generation in which its owner changed; a generation is never lower than the time at
  *     which it was made.  If the store has a higher epoch (it answered STALE), the shard gets one above it.
  *
@@ -29,6 +31,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "host/membership/load.h"
 #include "store/store.h"
 
 #define ASSIGN_NOBODY      UINT16_MAX
@@ -48,6 +51,7 @@ struct assign_member {
         bool is_draining;
         bool sees_store;
         uint64_t created; /* creation id of its node; lower means an older member */
+        struct load_summary load;
 };
 
 struct assign_owner {
@@ -101,19 +105,23 @@ struct assign_input {
         uint64_t unix_s;                  /* the current time */
         const struct assign_stale *stale; /* reports of members; outdated ones are ignored */
         uint32_t stale_count;
-        bool may_plan;      /* false: the last round of planned moves is too recent; orphans still move */
-        uint32_t round_max; /* planned moves per round; 0: no limit */
+        bool may_plan;           /* false: the last round of planned moves is too recent; orphans still move */
+        uint32_t round_max;      /* planned moves per round; 0: no limit */
+        bool may_even;           /* two shards may be exchanged to even out load */
+        const uint32_t *resting; /* shards that are not exchanged: it is not long since they were */
+        uint32_t resting_count;
 };
 
 /* Why a shard moves.  Join: to a member that had none, or to its first owner.  Leave, crash: its owner is gone, after
  * or without draining.  Rebalance: weights or members_max changed, or a member with shards gets more.  Drain: its owner
- * is draining. */
+ * is draining.  Load: exchanged with another shard to even out the load of members. */
 enum assign_reason {
         ASSIGN_JOIN,
         ASSIGN_LEAVE,
         ASSIGN_CRASH,
         ASSIGN_REBALANCE,
         ASSIGN_DRAIN,
+        ASSIGN_LOAD,
         ASSIGN_RESTART, /* the owner is gone, and one of its name has come: nobody saw whether it left or crashed */
         ASSIGN_REASONS
 };
@@ -135,6 +143,7 @@ struct assign_plan {
         struct assign_move *moves; /* sorted by shard, at most one each */
         uint32_t moves_count;
         uint32_t moves_left; /* planned moves for later rounds */
+        bool is_uneven;      /* may_even: a member's load is far above the mean */
 };
 
 void assign_plan_free(struct assign_plan *plan);

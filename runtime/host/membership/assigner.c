@@ -17,7 +17,8 @@ void assigner_init(struct assigner *c, uint32_t shards_count, uint32_t members_m
         *c = (struct assigner){ .shards_count = shards_count,
                 .members_max = members_max,
                 .urgent_ms = UINT64_MAX,
-                .planned_ms = UINT64_MAX };
+                .planned_ms = UINT64_MAX,
+                .even_ms = UINT64_MAX };
 }
 
 static void free_member(struct assigner *c, struct assigner_member *m)
@@ -49,6 +50,16 @@ void assigner_lead(struct assigner *c, bool is_leading, uint64_t now_ms)
         c->has_read = false;
         c->urgent_ms = is_leading ? now_ms : UINT64_MAX;
         c->planned_ms = is_leading ? now_ms + ASSIGNER_GATHER_MS : UINT64_MAX;
+        c->even_ms = is_leading ? now_ms + ASSIGNER_EVEN_GATHER_MS : UINT64_MAX;
+}
+
+void assigner_even_load(struct assigner *c, bool evens_load, uint64_t now_ms)
+{
+        if (c->evens_load == evens_load)
+                return;
+        c->evens_load = evens_load;
+        if (c->is_leading)
+                sooner(&c->even_ms, now_ms + ASSIGNER_EVEN_GATHER_MS);
 }
 
 void assigner_know(struct assigner *c, bool is_known, uint64_t now_ms)
@@ -123,6 +134,13 @@ static struct assigner_member *make_member(struct assigner *c, const char *node)
         return m;
 }
 
+/* Whether the two say the same, but for the load. */
+static bool is_same_member(const struct assign_member *a, const struct assign_member *b)
+{
+        return !memcmp(a->nonce, b->nonce, sizeof(a->nonce)) && !strcmp(a->name, b->name) && a->weight == b->weight &&
+               a->is_draining == b->is_draining && a->sees_store == b->sees_store && a->created == b->created;
+}
+
 static void take_stale(struct assigner_member *m, uint64_t now_ms, struct assigner *c)
 {
         free(m->stale);
@@ -149,13 +167,19 @@ int assigner_member(
         }
         if (!m)
                 m = make_member(c, node);
+        bool was_foreign = m->is_foreign;
         m->is_foreign = r < 0;
+        doc.member.created = created;
+        bool is_same = r == 0 && !was_foreign && is_same_member(&m->member, &doc.member);
         if (r == 0) {
                 m->member = doc.member;
-                m->member.created = created;
                 take_stale(m, now_ms, c);
         }
-        sooner(&c->planned_ms, now_ms + ASSIGNER_GATHER_MS);
+        /* Loads change often, and with many members all the time; nothing else has to be planned for that. */
+        if (is_same)
+                sooner(&c->even_ms, now_ms + ASSIGNER_EVEN_GATHER_MS);
+        else
+                sooner(&c->planned_ms, now_ms + ASSIGNER_GATHER_MS);
         return r;
 }
 
@@ -187,7 +211,44 @@ uint64_t assigner_due_ms(const struct assigner *c)
         if (!can_plan(c))
                 return UINT64_MAX;
         uint64_t due_ms = min_u64(c->urgent_ms, c->planned_ms);
-        return max_u64(due_ms, c->wait_until_ms);
+        /* While other moves are planned, load waits for them: a plan before their time would only be a document more.
+         */
+        if (c->evens_load && c->planned_ms == UINT64_MAX)
+                due_ms = min_u64(due_ms, c->even_ms);
+        return max_u64(due_ms, max_u64(c->wait_until_ms, c->spread_until_ms));
+}
+
+/* How long ago; a time that is ahead of ours, by another host's clock, is now.  One that is far ahead is damaged data
+ * and counts as long ago. */
+static uint64_t age_ms(uint64_t at_ms, uint64_t unix_ms)
+{
+        if (at_ms <= unix_ms)
+                return unix_ms - at_ms;
+        return at_ms - unix_ms < ASSIGNER_EVEN_REST_MS ? 0 : UINT64_MAX;
+}
+
+/* The shards that were exchanged a short time ago; *ret_last_ms is the age of the latest exchange. */
+static uint32_t find_resting(
+        const struct assigner *c, uint64_t unix_ms, uint32_t ret_shards[MOVES_MAX], uint64_t *ret_last_ms)
+{
+        uint32_t count = 0;
+        *ret_last_ms = UINT64_MAX;
+        for (uint32_t i = 0; i < c->moves.count; i++) {
+                uint64_t age = age_ms(c->moves.items[i].at_ms, unix_ms);
+                if (c->moves.items[i].move.reason != ASSIGN_LOAD || age >= ASSIGNER_EVEN_REST_MS)
+                        continue;
+                ret_shards[count++] = c->moves.items[i].move.shard;
+                *ret_last_ms = min_u64(*ret_last_ms, age);
+        }
+        return count;
+}
+
+/* When to look at the load again, after a plan that was allowed to even it out. */
+static uint64_t next_even_ms(const struct assign_plan *plan, uint64_t now_ms)
+{
+        if (plan->moves_count || plan->moves_left)
+                return now_ms + ASSIGNER_EVEN_ROUND_MS;
+        return plan->is_uneven ? now_ms + ASSIGNER_EVEN_AGAIN_MS : UINT64_MAX;
 }
 
 /* Collects the input of assign_plan(); the caller frees the arrays. */
@@ -215,6 +276,8 @@ static int decide(struct assigner *c, uint64_t now_ms, uint64_t unix_ms)
 {
         struct assign_member *members;
         struct assign_stale *stale;
+        uint32_t resting[MOVES_MAX];
+        uint64_t last_ms;
         struct assign_input input = { .shards_count = c->shards_count, .members_max = c->members_max };
         gather(c, &members, &input.members_count, &stale, &input.stale_count);
         input.members = members;
@@ -222,6 +285,10 @@ static int decide(struct assigner *c, uint64_t now_ms, uint64_t unix_ms)
         input.unix_s = unix_ms / 1000;
         input.may_plan = now_ms >= c->planned_ms;
         input.round_max = max_u64(c->shards_count / ROUND_PART, ROUND_MIN);
+        input.resting = resting;
+        input.resting_count = find_resting(c, unix_ms, resting, &last_ms);
+        bool is_even_due = c->evens_load && now_ms >= c->even_ms;
+        input.may_even = is_even_due && last_ms >= ASSIGNER_EVEN_ROUND_MS;
         assign_plan_free(&c->plan);
         int r = assign_plan(c->current.shards_count ? &c->current : NULL, &input, &c->plan, &c->failure);
         free(members);
@@ -231,6 +298,10 @@ static int decide(struct assigner *c, uint64_t now_ms, uint64_t unix_ms)
         else
                 c->failure.text[0] = 0;
         c->urgent_ms = UINT64_MAX;
+        if (is_even_due)
+                c->even_ms = input.may_even && r == 0
+                                     ? next_even_ms(&c->plan, now_ms)
+                                     : now_ms + ASSIGNER_EVEN_ROUND_MS - min_u64(last_ms, ASSIGNER_EVEN_ROUND_MS - 1);
         if (input.may_plan)
                 c->planned_ms = r == 0 && c->plan.moves_left ? now_ms + ASSIGNER_ROUND_MS : UINT64_MAX;
         return r;
@@ -248,6 +319,7 @@ bool assigner_plan(
         c->next_moves = c->moves;
         moves_add(&c->next_moves, unix_ms, c->plan.moves, c->plan.moves_count);
         moves_doc_put(ret_moves, &c->next_moves);
+        c->document_bytes = ret_assign->size;
         c->is_writing = true;
         return true;
 }
@@ -264,6 +336,7 @@ void assigner_wrote(struct assigner *c, int status, uint64_t version, uint64_t n
                 sooner(&c->planned_ms, now_ms + ASSIGNER_GATHER_MS);
                 return;
         }
+        c->spread_until_ms = now_ms + c->document_bytes * HASH_COUNT(c->members) / ASSIGNER_BYTES_PER_MS;
         c->moves = c->next_moves;
         assignment_free(&c->current);
         c->current = c->plan.next;

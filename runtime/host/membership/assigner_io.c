@@ -60,6 +60,7 @@ static void lead(struct membership *m, bool is_leading)
         log_event(LEVEL_INFO, is_leading ? "leading" : "not-leading", "host=%s", m->name);
         assigner_free(&m->assigner);
         assigner_init(&m->assigner, m->shards_count, m->members_max);
+        assigner_even_load(&m->assigner, m->evens_load, clock_boot_ms());
         assigner_wait(&m->assigner, m->calm_ms);
         assigner_lead(&m->assigner, is_leading, clock_boot_ms());
         member_follow(&m->member, is_leading);
@@ -126,14 +127,17 @@ static void read_all(struct membership *m)
 
 /* --- writing --- */
 
-static void log_moves(const struct assign_plan *plan)
+static void note_moves(struct membership *m)
 {
+        const struct assign_plan *plan = &m->assigner.plan;
         log_event(LEVEL_INFO, "assign", "generation=%" PRIu64 " moves=%" PRIu32 " later=%" PRIu32,
                 plan->next.generation, plan->moves_count, plan->moves_left);
         for (uint32_t i = 0; i < plan->moves_count; i++) {
                 const struct assign_move *move = &plan->moves[i];
-                log_event(LEVEL_DEBUG, "move", "shard=%" PRIu32 " from=%s to=%s epoch=%" PRIu64 " reason=%s",
-                        move->shard, *move->from.name ? move->from.name : "-", move->to.name, move->epoch,
+                m->moves_made[move->reason]++;
+                log_event(move->reason == ASSIGN_LOAD ? LEVEL_INFO : LEVEL_DEBUG, "move",
+                        "shard=%" PRIu32 " from=%s to=%s epoch=%" PRIu64 " reason=%s", move->shard,
+                        *move->from.name ? move->from.name : "-", move->to.name, move->epoch,
                         assign_reason_name(move->reason));
         }
 }
@@ -145,7 +149,7 @@ static void on_written(struct coord_request *request)
         m->node.is_current = false;
         if (request->status == 0) {
                 m->work.has_moves = true;
-                log_moves(&m->assigner.plan);
+                note_moves(m);
         } else {
                 fail(m, request);
         }

@@ -69,6 +69,7 @@ void assign_plan_free(struct assign_plan *plan)
 
 const char *assign_reason_name(enum assign_reason reason)
 {
-        static const char *const names[ASSIGN_REASONS] = { "join", "leave", "crash", "rebalance", "drain", "restart" };
+        static const char *const names[ASSIGN_REASONS] = { "join", "leave", "crash", "rebalance", "drain", "load",
+                "restart" };
         return (unsigned)reason < ASSIGN_REASONS ? names[reason] : "unknown";
 }

@@ -68,6 +68,11 @@ void member_doc_put(struct buffer *to, const struct member_doc *doc)
                 buffer_printf(to, "feature %s\n", doc->features[i]);
         for (uint32_t i = 0; i < doc->stale_count; i++)
                 buffer_printf(to, "stale %" PRIu32 " %" PRIu64 "\n", doc->stale[i].shard, doc->stale[i].epoch);
+        if (member->load.is_known)
+                buffer_printf(to, "load %" PRIu32 "\n", member->load.total);
+        for (uint32_t i = 0; i < member->load.busy_count; i++)
+                buffer_printf(
+                        to, "busy %" PRIu32 " %" PRIu32 "\n", member->load.busy[i].shard, member->load.busy[i].load);
 }
 
 /* --- reading ----------------------------------------------------------------------------------------------------- */
@@ -149,6 +154,33 @@ static int parse_stale(struct word_doc *doc, struct member_doc *to)
         return r;
 }
 
+static int parse_load(struct word_doc *doc, struct member_doc *to)
+{
+        uint64_t total = 0;
+        int r = word_doc_number(doc, LOAD_MAX, &total);
+        if (!r && to->member.load.is_known)
+                r = word_doc_bad(doc, "load is said twice");
+        to->member.load.is_known = true;
+        to->member.load.total = (uint32_t)total;
+        return r;
+}
+
+static int parse_busy(struct word_doc *doc, struct member_doc *to)
+{
+        struct load_summary *load = &to->member.load;
+        uint64_t shard = 0, one = 0;
+        if (load->busy_count == LOAD_BUSY_MAX)
+                return word_doc_bad(doc, "more than %u busy shards", LOAD_BUSY_MAX);
+        int r = word_doc_number(doc, SHARDS_MAX - 1, &shard);
+        if (!r)
+                r = word_doc_number(doc, LOAD_MAX, &one);
+        if (!r && load->busy_count && load->busy[load->busy_count - 1].shard >= shard)
+                r = word_doc_bad(doc, "busy shards do not stand by number, each once");
+        if (!r)
+                load->busy[load->busy_count++] = (struct load_shard){ .shard = (uint32_t)shard, .load = (uint32_t)one };
+        return r;
+}
+
 static const struct member_field {
         const char *name;
         bool is_once; /* the line is required and must not be repeated */
@@ -162,6 +194,8 @@ static const struct member_field {
         { "handler", false, parse_handler },
         { "feature", false, parse_feature },
         { "stale", false, parse_stale },
+        { "load", false, parse_load },
+        { "busy", false, parse_busy },
 };
 #define FIELDS (sizeof(fields) / sizeof(fields[0]))
 

@@ -9,9 +9,12 @@
  *         handler mail 1.4.2
  *         feature limits
  *         stale 7 1763256000
+ *         load 2913
+ *         busy 7 1480
  *
- * `handler`, `feature` and `stale` lines may be missing or repeated; the others stand once, in any order.  A line whose
- * first word is unknown is skipped: a newer host wrote it in the same format. */
+ * `handler`, `feature`, `stale` and `busy` lines may be missing or repeated, `load` may be missing; the others stand
+ * once, in any order.  `load` is that of all its shards, and a `busy` line a shard with its part of it (load.h).  A
+ * line whose first word is unknown is skipped: a newer host wrote it in the same format. */
 #ifndef QUIVER_HOST_MEMBERSHIP_MEMBER_DOC_H
 #define QUIVER_HOST_MEMBERSHIP_MEMBER_DOC_H
 

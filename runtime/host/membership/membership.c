@@ -9,11 +9,14 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "base/units.h"
 #include "host/membership/membership_private.h"
 
 /* The interval at which failed requests are tried again. */
 #define RETRY_MS 500
+/* From one telling of the load to the next. */
+#define LOAD_EVERY_MS 15000
 
 /* --- what is assigned --- */
 
@@ -80,7 +83,7 @@ static void on_assign(struct coord_request *request)
         } else {
                 m->must_get = true; /* the timer tries again */
         }
-        if ((request->status == 0 || request->status == -EBADMSG) && m->must_get)
+        if (m->must_get && (request->status == 0 || request->status == -ENOENT || request->status == -EBADMSG))
                 membership_read_assign(m);
         membership_step(m);
 }
@@ -104,6 +107,7 @@ static void describe(struct membership *m, struct member_doc *doc)
         *doc = (struct member_doc){ .member = { .weight = m->weight,
                                             .is_draining = m->is_drained || m->is_leaving,
                                             .sees_store = !m->has_lost_store } };
+        doc->member.load = m->load;
         memcpy(doc->member.nonce, m->nonce, sizeof(m->nonce));
         (void)snprintf(doc->member.name, sizeof(doc->member.name), "%s", m->name);
         m->events->describe(m->self, doc);
@@ -124,6 +128,28 @@ void membership_report(struct membership *m)
         buffer_free(&m->doc);
         m->doc = text;
         member_set(&m->member, (struct span){ (const char *)text.data, text.size });
+}
+
+void membership_load(struct membership *m, const struct load_summary *load, uint64_t now_ms)
+{
+        if (!m->evens_load || now_ms < m->load_ms + LOAD_EVERY_MS || !load_summary_differs(&m->load, load))
+                return;
+        m->load = *load;
+        m->load_ms = now_ms;
+        membership_report(m);
+}
+
+void membership_even_load(struct membership *m, bool evens_load)
+{
+        m->evens_load = evens_load;
+        /* The load is 0 from the start: so a host that is idle has nothing more to tell. */
+        if (m->load.is_known != evens_load)
+                m->load = (struct load_summary){ .is_known = evens_load };
+        if (!m->is_started)
+                return;
+        assigner_even_load(&m->assigner, evens_load, clock_boot_ms());
+        membership_report(m);
+        membership_step(m);
 }
 
 void membership_store_seen(struct membership *m, bool is_seen)
@@ -224,6 +250,7 @@ static void on_look(void *self)
 static void on_timer(uv_timer_t *timer)
 {
         struct membership *m = timer->data;
+        m->retry_ms = 0;
         if (m->must_get && !m->is_getting)
                 membership_read_assign(m);
         member_retry(&m->member);
@@ -243,8 +270,13 @@ void membership_step(struct membership *m)
                 due_ms = m->work.again_ms;
         bool is_settled = member_is_settled(&m->member) && !m->must_get && !assigner_wants_read(&m->assigner) &&
                           (!m->member.is_following || m->member.is_known) && leader_is_settled(&m->leader);
-        if (!is_settled && now_ms + RETRY_MS < due_ms)
-                due_ms = now_ms + RETRY_MS;
+        /* Other events do not put it off: in a large fleet there is always one. */
+        if (is_settled)
+                m->retry_ms = 0;
+        else if (!m->retry_ms)
+                m->retry_ms = now_ms + RETRY_MS;
+        if (m->retry_ms)
+                due_ms = min_u64(due_ms, m->retry_ms);
         if (due_ms == UINT64_MAX)
                 (void)uv_timer_stop(&m->timer);
         else
@@ -294,6 +326,7 @@ void membership_start(struct membership *m, uint32_t shards_count)
                 m->leader.queue.says, sizeof(m->leader.queue.says), "host=%.255s pid=%d\n", m->name, (int)getpid());
         m->shards_count = shards_count;
         assigner_init(&m->assigner, shards_count, m->members_max);
+        assigner_even_load(&m->assigner, m->evens_load, clock_boot_ms());
         m->is_started = true;
         coord_info(m->coord, &info);
         if (info.state != COORD_ALIVE)

@@ -60,6 +60,7 @@ struct membership {
         uint8_t nonce[STORE_NONCE_SIZE];
         uint32_t weight;
         uint32_t members_max;
+        bool evens_load; /* tells its load, and as the leader evens it out */
         const struct membership_events *events;
         void *self; /* theirs */
         /* Who else uses the tree, from membership_start() on, and is told of its events after the membership. */
@@ -75,6 +76,7 @@ struct membership {
         struct assigner_work work;
         bool is_started; /* member, leader and assigner are initialised */
         uv_timer_t timer;
+        uint64_t retry_ms; /* when to try again what failed; 0: all is settled */
         uint64_t session;
         bool was_lost;    /* the session expired, and no new one has begun */
         uint64_t calm_ms; /* until then no member is declared gone: it may be reconnecting as we did */
@@ -84,6 +86,10 @@ struct membership {
         struct assign_node node;      /* for the assigner */
         struct assignment assignment; /* as last read */
         bool is_standing_by;          /* a newer Quiver wrote the assignment, so this host gives up its shards */
+
+        struct load_summary load;            /* as told, or to be told */
+        uint64_t load_ms;                    /* when it was told */
+        uint64_t moves_made[ASSIGN_REASONS]; /* as the leader, since this host started */
 
         struct buffer doc;   /* the document in our own node */
         bool is_drained;     /* a person has drained this host: it gets no shards */
@@ -111,6 +117,10 @@ static inline bool membership_is_in(const struct membership *m)
 
 /* Something that our node tells of may have changed. */
 void membership_report(struct membership *m);
+/* How busy the shards of this host are now.  Told if it differs much from what was told, and not too often. */
+void membership_load(struct membership *m, const struct load_summary *load, uint64_t now_ms);
+/* Whether to tell the load, and to even it out. */
+void membership_even_load(struct membership *m, bool evens_load);
 /* The store answered, or did not. */
 void membership_store_seen(struct membership *m, bool is_seen);
 /* Another number of members may own shards from now on; 0: all. */

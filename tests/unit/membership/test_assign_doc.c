@@ -216,9 +216,9 @@ static void the_latest_moves_are_remembered(void **state)
         struct buffer text = { 0 };
         struct error error;
         moves_doc_put(&text, &moves);
-        assert_contains(buffer_text(&text), "7 8 - ab000000000000000000000000000000:host-b 108 crash\n");
+        assert_contains(buffer_text(&text), "7 8 - ab000000000000000000000000000000:host-b 108 leave\n");
         assert_contains(
-                buffer_text(&text), "7 9 " NONCE_A ":host-a ab000000000000000000000000000000:host-b 109 rebalance\n");
+                buffer_text(&text), "7 9 " NONCE_A ":host-a ab000000000000000000000000000000:host-b 109 crash\n");
         assert_int_equal(moves_doc_parse(text_of(buffer_text(&text)), &back, &error), 0);
         assert_memory_equal(&back, &moves, sizeof(moves));
         /* One too many is not ours. */

@@ -368,6 +368,173 @@ static void a_clean_stop_is_no_crash(void **state)
         close_room(&r);
 }
 
+/* Everybody reads every document: what happens while they do goes into one. */
+static void a_document_that_many_read_is_not_followed_at_once(void **state)
+{
+        (void)state;
+        enum { MANY = 1000 };
+        struct room r;
+        struct error error;
+        open_room(&r);
+        for (uint32_t i = 0; i < MANY; i++) {
+                char node[16];
+                struct buffer data = { 0 };
+                (void)snprintf(node, sizeof(node), "m%u", i);
+                buffer_printf(&data, "quiver-member 1\nname %s\nnonce %032x\nweight 1\nstate active\nsees_store yes\n",
+                        node, i + 1);
+                assert_int_equal(assigner_member(&r.assigner, node, i, (struct span){ (char *)data.data, data.size },
+                                         r.now_ms, &error),
+                        0);
+                buffer_free(&data);
+        }
+        lead(&r);
+        assert_true(decide(&r));
+        uint64_t spread_ms = r.assign.size * MANY / ASSIGNER_BYTES_PER_MS;
+        assert_in_range(spread_ms, 300, 1000);
+        uint64_t written_ms = r.now_ms;
+        const struct assign_owner *owner = assignment_owner(&r.assigner.current, 0);
+        assigner_left(&r.assigner, owner->name, r.now_ms);
+        assert_int_equal(assigner_due_ms(&r.assigner), written_ms + spread_ms);
+        assert_false(assigner_plan(&r.assigner, r.now_ms, UNIX_MS, &r.assign, &r.moves));
+        assert_true(decide(&r));
+        close_room(&r);
+}
+
+/* --- load --- */
+
+static bool has_load_moves(const struct room *r)
+{
+        for (uint32_t i = 0; i < r->assigner.moves.count; i++)
+                if (r->assigner.moves.items[i].move.reason == ASSIGN_LOAD)
+                        return true;
+        return false;
+}
+
+/* Two hosts with four shards each, and three busy ones at the first. */
+static void open_uneven(struct room *r, bool evens_load)
+{
+        char extra[128];
+        uint32_t shards[SHARDS] = { 0 }, count = 0;
+        open_room(r);
+        assigner_even_load(&r->assigner, evens_load, r->now_ms);
+        assert_int_equal(come_with(r, 'a', 'a', "load 0\n"), 0);
+        assert_int_equal(come_with(r, 'b', 'b', "load 0\n"), 0);
+        lead(r);
+        settle(r);
+        r->version = 0;
+        for (uint32_t i = 0; i < SHARDS; i++)
+                if (*assignment_owner(&r->assigner.current, i)->name == 'a')
+                        shards[count++] = i;
+        assert_int_equal(count, 4);
+        (void)snprintf(extra, sizeof(extra), "load 3000\nbusy %u 1000\nbusy %u 1000\nbusy %u 1000\n", shards[0],
+                shards[1], shards[2]);
+        assert_int_equal(come_with(r, 'a', 'a', extra), 0);
+}
+
+static void uneven_load_is_evened_out_and_says_so(void **state)
+{
+        (void)state;
+        struct room r;
+        open_uneven(&r, true);
+        assert_int_equal(assigner_due_ms(&r.assigner), r.now_ms + ASSIGNER_EVEN_GATHER_MS);
+        assert_true(decide(&r));
+        assert_int_equal(r.assigner.moves.items[r.assigner.moves.count - 1].move.reason, ASSIGN_LOAD);
+        assert_non_null(strstr(buffer_text(&r.moves), " load\n"));
+        assert_int_equal(owned(&r, 'a'), SHARDS / 2);
+        /* Both go on telling the same: it is looked at once more, and that is all. */
+        settle(&r);
+        assert_int_equal(r.version, 1);
+        close_room(&r);
+}
+
+static void load_is_left_alone_where_that_is_switched_off(void **state)
+{
+        (void)state;
+        struct room r;
+        open_uneven(&r, false);
+        settle(&r);
+        /* Nor when something else is planned. */
+        r.now_ms += 2 * ASSIGNER_EVEN_ROUND_MS;
+        assigner_know(&r.assigner, true, r.now_ms);
+        settle(&r);
+        assert_int_equal(r.version, 0);
+        assigner_even_load(&r.assigner, true, r.now_ms);
+        assert_true(decide(&r));
+        close_room(&r);
+}
+
+/* A document more would be read by everybody. */
+static void a_join_is_not_written_before_its_time_for_the_sake_of_load(void **state)
+{
+        (void)state;
+        struct room r;
+        open_uneven(&r, true);
+        r.now_ms += ASSIGNER_EVEN_GATHER_MS - 50;
+        assert_int_equal(come_with(&r, 'c', 'c', "load 0\n"), 0);
+        assert_int_equal(assigner_due_ms(&r.assigner), r.now_ms + ASSIGNER_GATHER_MS);
+        assert_true(decide(&r));
+        assert_true(owned(&r, 'c') >= 2);
+        close_room(&r);
+}
+
+/* A host that has just begun to lead knows from the history what the one before it moved. */
+static void a_new_leader_keeps_the_pace_of_exchanges(void **state)
+{
+        (void)state;
+        struct room r;
+        struct error error;
+        open_uneven(&r, true);
+        assert_true(decide(&r));
+        uint64_t moved_ms = r.now_ms;
+        struct moves moves = r.assigner.moves;
+        struct buffer history = { 0 };
+        moves_doc_put(&history, &moves);
+        close_room(&r);
+        struct room other;
+        open_uneven(&other, true);
+        other.now_ms = moved_ms + 1000;
+        assigner_lead(&other.assigner, true, other.now_ms);
+        assert_int_equal(
+                assigner_read(&other.assigner, true, (struct span){ (char *)other.assign.data, other.assign.size }, 1,
+                        (struct span){ (char *)history.data, history.size }, other.now_ms, &error),
+                0);
+        while (!has_load_moves(&other) || other.version == 0) {
+                if (decide(&other))
+                        break;
+                assert_true(assigner_due_ms(&other.assigner) != UINT64_MAX);
+        }
+        assert_true(other.now_ms >= moved_ms + ASSIGNER_EVEN_ROUND_MS);
+        /* What was exchanged rests. */
+        const struct moves *after = &other.assigner.moves;
+        for (uint32_t i = 0; i < moves.count; i++)
+                for (uint32_t k = moves.count; k < after->count; k++)
+                        if (moves.items[i].move.reason == ASSIGN_LOAD)
+                                assert_int_not_equal(moves.items[i].move.shard, after->items[k].move.shard);
+        buffer_free(&history);
+        close_room(&other);
+}
+
+/* Or a damaged history would switch it off for ever. */
+static void times_that_cannot_be_hinder_nobody(void **state)
+{
+        (void)state;
+        struct room r;
+        struct error error;
+        open_uneven(&r, true);
+        struct buffer history = { 0 };
+        buffer_printf(&history, "quiver-moves 1\n9007199254740991 0 - %032x:a 1 load\n", 7);
+        assigner_lead(&r.assigner, true, r.now_ms);
+        assert_int_equal(assigner_read(&r.assigner, true, (struct span){ (char *)r.assign.data, r.assign.size }, 1,
+                                 (struct span){ (char *)history.data, history.size }, r.now_ms, &error),
+                0);
+        assert_int_equal(r.assigner.moves.count, 1);
+        for (int i = 0; i < 4 && !decide(&r); i++)
+                assert_true(assigner_due_ms(&r.assigner) <= r.now_ms + ASSIGNER_EVEN_GATHER_MS);
+        assert_int_equal(r.version, 1);
+        buffer_free(&history);
+        close_room(&r);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -384,6 +551,12 @@ int main(void)
                 cmocka_unit_test(what_another_wrote_is_read_again),
                 cmocka_unit_test(a_member_that_nobody_understands_gets_nothing),
                 cmocka_unit_test(after_an_outage_everybody_has_time_to_come_back),
+                cmocka_unit_test(a_document_that_many_read_is_not_followed_at_once),
+                cmocka_unit_test(uneven_load_is_evened_out_and_says_so),
+                cmocka_unit_test(load_is_left_alone_where_that_is_switched_off),
+                cmocka_unit_test(a_join_is_not_written_before_its_time_for_the_sake_of_load),
+                cmocka_unit_test(a_new_leader_keeps_the_pace_of_exchanges),
+                cmocka_unit_test(times_that_cannot_be_hinder_nobody),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,8 @@ static void a_member_reads_as_it_was_written(void **state)
 {
         (void)state;
         static const char text[] =
-                HEAD "handler mail 1.4.2\nhandler echo -\nfeature limits\nfeature rooms\nstale 7 1763256000\n";
+                HEAD "handler mail 1.4.2\nhandler echo -\nfeature limits\nfeature rooms\nstale 7 1763256000\n"
+                     "load 2913\nbusy 3 1000\nbusy 7 1480\n";
         struct buffer again = { 0 };
         assert_int_equal(parse(text), 0);
         assert_string_equal(doc.member.name, "host-a");
@@ -37,6 +38,10 @@ static void a_member_reads_as_it_was_written(void **state)
         assert_int_equal(doc.stale_count, 1);
         assert_int_equal(doc.stale[0].shard, 7);
         assert_int_equal(doc.stale[0].epoch, UINT64_C(1763256000));
+        assert_true(doc.member.load.is_known);
+        assert_int_equal(doc.member.load.total, 2913);
+        assert_int_equal(doc.member.load.busy_count, 2);
+        assert_int_equal(load_summary_find(&doc.member.load, 7), 1480);
         member_doc_put(&again, &doc);
         assert_string_equal(buffer_text(&again), text);
         buffer_free(&again);
@@ -46,6 +51,13 @@ static void a_newer_host_of_the_same_format_may_say_more(void **state)
 {
         (void)state;
         assert_int_equal(parse(HEAD "zone eu-1 b\n"), 0);
+}
+
+static void an_older_host_says_nothing_of_its_load(void **state)
+{
+        (void)state;
+        assert_int_equal(parse(HEAD), 0);
+        assert_false(doc.member.load.is_known);
 }
 
 static void a_newer_format_means_standing_by(void **state)
@@ -75,6 +87,16 @@ static void what_is_no_member_is_refused(void **state)
                 { HEAD "stale 1\n", "a word is missing" },
                 { HEAD "feature\n", "a word is missing" },
                 { HEAD "feature an-endless-name-of-thirty-two-xx\n", "line 7" },
+                { HEAD "load\n", "a word is missing" },
+                { HEAD "load 1000000001\n", "up to 1000000000" },
+                { HEAD "load -1\n", "line 7" },
+                { HEAD "load 1\nload 1\n", "load is said twice" },
+                { HEAD "busy 4096 1\n", "up to 4095" },
+                { HEAD "busy 1 1000000001\n", "up to 1000000000" },
+                { HEAD "busy 1\n", "a word is missing" },
+                { HEAD "busy 2 5\nbusy 2 5\n", "do not stand by number" },
+                { HEAD "busy 1 1\nbusy 2 1\nbusy 3 1\nbusy 4 1\nbusy 5 1\nbusy 6 1\nbusy 7 1\nbusy 8 1\nbusy 9 1\n",
+                        "more than 8 busy shards" },
                 { HEAD "x", "cut off" },
                 { "quiver-member 1\nweight 1001\n", "up to 1000" },
                 { "quiver-member 1\nstate asleep\n", "neither" },
@@ -120,6 +142,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_member_reads_as_it_was_written),
                 cmocka_unit_test(a_newer_host_of_the_same_format_may_say_more),
+                cmocka_unit_test(an_older_host_says_nothing_of_its_load),
                 cmocka_unit_test(a_newer_format_means_standing_by),
                 cmocka_unit_test(what_is_no_member_is_refused),
                 cmocka_unit_test(lists_are_bounded_when_written_and_when_read),
