@@ -271,10 +271,15 @@ static int hold_plugin(struct error *error)
 
 static int give_up_rights(pid_t parent, struct error *error)
 {
+        bool has_network_left = false;
         int r = hold_plugin(error);
+        if (!r)
+                r = sandbox_join(&runner.start, error);
         if (!r)
                 r = sandbox_limit(&runner.start, &notes, error);
         sandbox_clean_environment();
+        if (!r)
+                r = sandbox_leave_network(&runner.start, &has_network_left, error);
         if (!r)
                 r = sandbox_become(runner.start.user, error);
         /* A change of user takes core dumps away. */
@@ -285,7 +290,7 @@ static int give_up_rights(pid_t parent, struct error *error)
                 leave(EXIT_FAILURE);
         if (!r)
                 r = sandbox_give_up_privileges(error);
-        return r ? r : sandbox_confine(&runner.start, &notes, error);
+        return r ? r : sandbox_confine(&runner.start, has_network_left, &notes, error);
 }
 
 /* A crash in the plugin's constructors or in load() happens on this thread, before any task runs: seat 0's fault record

@@ -13,6 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/process/cgroup.h"
+#include "base/process/stray_mark.h"
+
 /* Above the descriptors of a program with some hundred connections, below the usual limit of 1024. */
 #define HIDDEN_FD_MIN 900
 
@@ -47,8 +50,20 @@ int sandbox_hide_fd(int fd)
         return hidden;
 }
 
+int sandbox_join(const struct runner_start *start, struct error *error)
+{
+        if (!*start->cgroup)
+                return 0;
+        int r = cgroup_write(start->cgroup, "cgroup.procs", "0");
+        if (r < 0)
+                return error_set(error, r, "cannot join the control group %s: %s", start->cgroup, strerror(-r));
+        return 0;
+}
+
 static bool is_ours(const char *variable)
 {
+        if (!strncmp(variable, STRAY_VARIABLE, sizeof(STRAY_VARIABLE) - 1))
+                return false; /* what the plugin starts inherits it */
         static const char *const prefixes[] = { "QUIVER_", "NOTIFY_SOCKET=", "WATCHDOG_", "LISTEN_" };
         for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++)
                 if (!strncmp(variable, prefixes[i], strlen(prefixes[i])))
@@ -106,7 +121,11 @@ int sandbox_limit(const struct runner_start *start, struct buffer *notes, struct
                 r = set_limit(RLIMIT_CPU, "cpu seconds", start->cpu_seconds_max, start->cpu_seconds_max + 1, error);
         if (!r && start->files_max)
                 r = set_limit(RLIMIT_NOFILE, "open files", start->files_max, start->files_max, error);
-        if (!r && start->processes_max) {
+        if (start->cores_millis && !(start->has_controllers & CGROUP_CPU))
+                buffer_printf(notes, "%slimits.cores has no effect: there is no control group for it (quiver check)",
+                        notes->size ? "; " : "");
+        /* The control group counts those of this runner; without one the kernel counts all of its user's. */
+        if (!r && start->processes_max && !(start->has_controllers & CGROUP_PIDS)) {
                 r = set_limit(RLIMIT_NPROC, "processes", start->processes_max, start->processes_max, error);
                 if (geteuid() == 0 && !*start->user)
                         buffer_printf(notes, "%slimits.processes has no effect on root; set limits.user",

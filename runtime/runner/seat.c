@@ -119,12 +119,20 @@ static void serve_one(struct seat *s, uint32_t index)
 
 /* --- a batch ----------------------------------------------------------------------------------------------------- */
 
+/* Whether it follows the task before it in the batch: tasks of one key stand side by side, in order. */
+static bool follows(const struct seat *s, uint32_t index)
+{
+        return index && strcmp(s->taken[index].task.key, s->taken[index - 1].task.key) == 0;
+}
+
 static void serve_together(struct seat *s, uint32_t count)
 {
         uint64_t started_ns = clock_boot_ns();
         uint32_t allowed = 0;
+        const char *why = NULL; /* the one before was not started */
         for (uint32_t i = 0; i < count; i++) {
-                const char *why = reason_not_to_start(s, i, started_ns);
+                if (!why || !follows(s, i))
+                        why = reason_not_to_start(s, i, started_ns);
                 if (why) {
                         answer_unstarted(s, i, why);
                         continue;
@@ -139,8 +147,16 @@ static void serve_together(struct seat *s, uint32_t count)
         end_if_forked();
         s->ticket = 0;
         uint64_t ended_ns = clock_boot_ns();
-        for (uint32_t i = 0; i < allowed; i++)
-                answer(s, index_of(s, s->together[i]), s->outcomes[i], started_ns, ended_ns);
+        bool is_over = false; /* the tasks of this key: one of them is not done */
+        for (uint32_t i = 0; i < allowed; i++) {
+                uint32_t index = index_of(s, s->together[i]);
+                is_over &= follows(s, index);
+                if (is_over)
+                        answer_unstarted(s, index, "not started: the task of its key before it was not done");
+                else
+                        answer(s, index, s->outcomes[i], started_ns, ended_ns);
+                is_over |= s->outcomes[i] != QV_DONE;
+        }
 }
 
 static void begin(struct seat *s, uint32_t count)

@@ -70,12 +70,13 @@ void blame(struct blamed *running, size_t count, const struct death *death, enum
                 struct blamed *b = &running[i];
                 if (killed == BLAME_SHUTDOWN)
                         set(b, OUTCOME_INTERRUPTED, BLAME_SHUTDOWN, false);
-                else if (is_lone || is_solo || (on_seat == 1 && b->seat == fault))
+                else if (is_lone || (is_solo && count == 1) || (on_seat == 1 && b->seat == fault))
                         set(b, OUTCOME_CRASHED, why, false);
                 else if (on_seat && b->seat != fault)
                         set(b, OUTCOME_INTERRUPTED, BLAME_NEIGHBOUR, false);
                 else
-                        /* No seat has a fault record, the record belongs to a batch, or it was a SIGKILL. */
+                        /* No seat has a fault record, the record belongs to a batch (which a suspect's runner may have,
+                         * too: tasks of one key), or it was a SIGKILL. */
                         set(b, OUTCOME_INTERRUPTED, BLAME_UNSURE, true);
         }
 }

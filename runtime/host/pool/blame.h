@@ -63,7 +63,8 @@ struct blamed {
 bool blame_was_told(const struct ring_fault_view *fault);
 
 /* Decides for all tasks that were running.  `killed` is why the host killed the runner, BLAME_NOTHING if it did not;
- * `is_solo` means that the runner ran a suspect alone. */
+ * `is_solo` means that the runner ran a suspect alone, or
+ * several of one key (batch.same_key). */
 void blame(struct blamed *running, size_t count, const struct death *death, enum blame_why killed, bool is_solo);
 
 #endif

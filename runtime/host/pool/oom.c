@@ -1,10 +1,9 @@
 #include "host/pool/oom.h"
 
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "base/process/cgroup.h"
 
 uint64_t oom_parse(const char *text, const char *name)
 {
@@ -17,42 +16,19 @@ uint64_t oom_parse(const char *text, const char *name)
         return UINT64_MAX;
 }
 
-const char *oom_group(const char *text, char *path, uint64_t size)
+struct oom_count oom_count_read(const char *group)
 {
-        const char *line = !strncmp(text, "0::", 3) ? text : strstr(text, "\n0::");
-        *path = 0;
-        if (!line)
-                return path;
-        line = strchr(line, '/');
-        size_t length = line ? strcspn(line, "\n") : 0;
-        if (line && length < size)
-                (void)snprintf(path, size, "%.*s", (int)length, line);
-        return path;
-}
-
-/* The files are the kernel's and small, so that this does not wait. */
-static const char *read_file(const char *path, char *text, size_t size)
-{
-        int fd = open(path, O_RDONLY | O_CLOEXEC);
-        ssize_t n = 0;
-        size_t used = 0;
-        while (fd >= 0 && used + 1 < size && (n = read(fd, text + used, size - used - 1)) > 0)
-                used += (size_t)n;
-        text[used] = 0;
-        if (fd >= 0)
-                (void)close(fd);
-        return text;
-}
-
-struct oom_count oom_count_read(void)
-{
-        static char text[32768];
-        char group[1024];
-        char path[1200];
-        (void)oom_group(read_file("/proc/self/cgroup", text, sizeof(text)), group, sizeof(group));
-        (void)snprintf(path, sizeof(path), "/sys/fs/cgroup%s/memory.events", group);
-        struct oom_count count = { .group = oom_parse(read_file(path, text, sizeof(text)), "oom_kill") };
-        count.machine = oom_parse(read_file("/proc/vmstat", text, sizeof(text)), "oom_kill");
+        char text[4096];
+        char own[CGROUP_PATH_MAX];
+        struct oom_count count = { .group = UINT64_MAX, .machine = UINT64_MAX };
+        if (!*group && cgroup_find_own(own) == 0)
+                group = own;
+        if (*group && cgroup_read(group, "memory.events", text, sizeof(text)) == 0)
+                count.group = oom_parse(text, "oom_kill");
+        char *machine = malloc(CGROUP_TEXT_MAX);
+        if (machine && cgroup_read("/proc", "vmstat", machine, CGROUP_TEXT_MAX) == 0)
+                count.machine = oom_parse(machine, "oom_kill");
+        free(machine);
         return count;
 }
 

@@ -16,13 +16,11 @@ enum oom_finding {
         OOM_GROUP,   /* it ended a process of our control group */
 };
 
-struct oom_count oom_count_read(void);
+/* `group`: the folder of the control group that it is about; "": our own. */
+struct oom_count oom_count_read(const char *group);
 enum oom_finding oom_compare(struct oom_count before, struct oom_count after);
 
 /* The number after `name` in lines of "name number"; UINT64_MAX: there is none. */
 uint64_t oom_parse(const char *text, const char *name);
-/* The path of the control group in a text like /proc/self/cgroup (version 2: "0::/path"), not longer than `size`; "" if
- * there is none.  Returns `path`. */
-const char *oom_group(const char *text, char *path, uint64_t size);
 
 #endif

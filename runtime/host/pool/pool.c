@@ -55,6 +55,7 @@ void pool_set_policy(struct pool *pool, const struct pool_policy *policy)
         struct pool_policy next = *policy;
         next.threads = pool->policy.threads;
         next.batch_max = pool->policy.batch_max;
+        next.is_same_key = pool->policy.is_same_key;
         next.ring_entries = pool->policy.ring_entries;
         pool->policy = next;
 }
@@ -220,7 +221,7 @@ void pool_put_back(struct pool *pool, struct pool_task *task, struct pool_action
 {
         if (task->why == BLAME_CANCEL)
                 pool_give_back(actions, task, BLAME_CANCEL);
-        else if (pool->is_retreating || task->is_recalled)
+        else if (pool->is_retreating || task->is_recalled || task->is_follower)
                 pool_give_back(actions, task, BLAME_SHUTDOWN);
         else
                 requeue(pool, task);
@@ -249,6 +250,29 @@ static void take_back_all(struct pool *pool, struct pool_actions *actions)
                         pool_act(actions, ACTION_TAKE_BACK, t->runner)->task = t;
 }
 
+/* A task, and before it all that follow it in its run: they must not start without it. */
+static void take_back(struct pool_task *task, struct pool_actions *actions)
+{
+        struct pool_task *last = task;
+        while (last->next && last->next->is_follower)
+                last = last->next;
+        for (struct pool_task *t = last;; t = t->prev) {
+                pool_act(actions, ACTION_TAKE_BACK, t->runner)->task = t;
+                if (t == task)
+                        return;
+        }
+}
+
+void pool_give_back_followers(struct pool *pool, struct pool_task *behind, struct pool_actions *actions)
+{
+        while (behind && behind->is_follower) {
+                struct pool_task *next = behind->next;
+                pool_unqueue(pool, behind);
+                pool_give_back(actions, behind, BLAME_SHUTDOWN);
+                behind = next;
+        }
+}
+
 static void retreat(struct pool *pool, struct pool_actions *actions)
 {
         pool->is_draining = pool->is_retreating = true;
@@ -265,7 +289,7 @@ static void resume(struct pool *pool)
 /* --- events ----------------------------------------------------------------------------------------------------------
  */
 
-static void on_offered(struct pool *pool, struct pool_task *task, uint64_t now_ms)
+static void offer_one(struct pool *pool, struct pool_task *before, struct pool_task *task, uint64_t now_ms)
 {
         task->runner = NULL;
         task->ticket = 0;
@@ -277,7 +301,32 @@ static void on_offered(struct pool *pool, struct pool_task *task, uint64_t now_m
                 pool_append(&pool->suspects, &pool->suspects_last, task);
                 pool->suspects_count++;
         } else {
-                wait_behind(pool, last_before(pool, task->lane + 1), task);
+                wait_behind(pool, before, task);
+        }
+}
+
+/* Behind which of those that wait a task belongs: the last of its lane, or of the urgent ones of its lane. */
+static struct pool_task *place_of(const struct pool *pool, const struct pool_task *task)
+{
+        if (!task->is_urgent)
+                return last_before(pool, task->lane + 1);
+        struct pool_task *before = last_before(pool, task->lane);
+        struct pool_task *next = before ? before->next : pool->waiting;
+        /* What follows an urgent one goes with it. */
+        for (; next && next->lane == task->lane && next->is_urgent; next = next->next)
+                before = next;
+        return before;
+}
+
+static void on_offered(struct pool *pool, struct pool_task *task, uint64_t now_ms)
+{
+        struct pool_task *before = task->is_suspect ? NULL : place_of(pool, task);
+        while (task) {
+                struct pool_task *next = task->run_next;
+                task->run_next = NULL;
+                offer_one(pool, before, task, now_ms);
+                before = task;
+                task = next;
         }
 }
 
@@ -338,11 +387,12 @@ static void on_cancelled(struct pool *pool, const struct pool_event *event, stru
                 return;
         task->why = event->why == BLAME_SHUTDOWN ? BLAME_SHUTDOWN : BLAME_CANCEL;
         if (!task->runner) {
+                pool_give_back_followers(pool, task->next, actions);
                 pool_unqueue(pool, task);
                 pool_give_back(actions, task, task->why);
                 return;
         }
-        pool_act(actions, ACTION_TAKE_BACK, task->runner)->task = task;
+        take_back(task, actions);
         (void)pool_act(actions, ACTION_LOOK, task->runner);
 }
 
@@ -350,9 +400,10 @@ static void on_recalled(struct pool *pool, struct pool_task *task, struct pool_a
 {
         task->is_recalled = true;
         if (task->runner) {
-                pool_act(actions, ACTION_TAKE_BACK, task->runner)->task = task;
+                take_back(task, actions);
                 return;
         }
+        pool_give_back_followers(pool, task->next, actions);
         pool_unqueue(pool, task);
         pool_put_back(pool, task, actions);
 }

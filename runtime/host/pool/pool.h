@@ -6,7 +6,9 @@
  *         offered → waiting → handed to a runner's ring → (started by a seat) → settled
  *
  * A pool serves one generation of a handler: all its runners have the same plugin and settings.  Offered tasks may run
- * at once and in any order: the window has already ensured the order per key. */
+ * at once and in any order: the window has already ensured the order per key.  Only a *run*, a task and its followers,
+ * stays together: it is handed over as a part of one batch, and taken back from its end, so that what has started is
+ * always its beginning.  A follower that has not started is given back: it starts in no other call. */
 #ifndef QUIVER_HOST_POOL_POOL_H
 #define QUIVER_HOST_POOL_POOL_H
 
@@ -23,6 +25,7 @@ struct pool_policy {
         uint32_t processes; /* the most runners, without the one for suspects */
         uint32_t threads;   /* seats per runner */
         uint32_t batch_max; /* tasks per handle_many(); 1: no batches */
+        bool is_same_key;   /* several tasks of one key may be in a batch: ordered batches */
         uint64_t batch_wait_ms;
         uint64_t grace_ms;  /* from the stop flag to SIGABRT */
         uint64_t abort_ms;  /* from SIGABRT to SIGKILL */
@@ -42,7 +45,11 @@ struct pool_io;
 struct pool_task {
         struct ring_task task; /* set by the caller; valid until the task is settled */
         bool is_suspect;       /* set by the caller: run the task alone in a new runner */
-        enum lane lane;        /* set by the caller: runners get those of higher lanes first */
+        bool is_follower;      /* set by the caller: it runs in the same call as the task before it, or not at all */
+        bool is_borrowed;      /* set by the caller: another host's task, and no struct claimed */
+        bool is_urgent; /* set by the caller: its key has waited for the store, so others of its lane let it pass */
+        enum lane lane; /* set by the caller: runners get those of higher lanes first */
+        struct pool_task *run_next; /* set by the caller: the one that follows it; used when it is offered */
         void *owner;
         struct pool_io *pool_io; /* set by pool_io: the pool that has the task */
 
@@ -117,7 +124,7 @@ struct pool {
 };
 
 enum pool_event_kind {
-        POOL_OFFERED,    /* task */
+        POOL_OFFERED,    /* task, and those that follow it */
         POOL_READY,      /* runner; has_many */
         POOL_ANSWERED,   /* runner, task, reply */
         POOL_TAKEN_BACK, /* task: taken back from the ring before it started */
@@ -206,8 +213,12 @@ void pool_set_policy(struct pool *pool, const struct pool_policy *policy);
  * the loop.  What waits in lower lanes takes no room from it. */
 uint32_t pool_room(const struct pool *pool, enum lane lane);
 bool pool_has_room(const struct pool *pool);
+/* How many tasks of one key may be offered as one run: a task and those that follow it in the same call, in order. */
+uint32_t pool_run_max(const struct pool *pool);
 /* How many more tasks would start at once if they were offered. */
 uint32_t pool_free_seats(const struct pool *pool);
+/* How many seats have nothing to do, also those of runners that are yet to be started: what other hosts could have. */
+uint32_t pool_spare_seats(const struct pool *pool);
 /* How many runners it would take for one more seat; 0: all of them have been started. */
 uint32_t pool_runners_for_more(const struct pool *pool);
 /* It has tasks that wait or run. */

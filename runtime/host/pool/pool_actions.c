@@ -24,8 +24,8 @@ static void do_spawn(struct pool_io *io, struct pool_runner *runner)
         struct error error = { "" };
         struct process *p = NULL;
         *io->last_words = 0;
-        if (process_start(io->pools->loop, &io->shape, io->leases, io->pools->alive_fd, &io->start,
-                    &pool_process_events, io, &p, &error) == 0) {
+        if (process_start(io->pools->loop, &io->shape, io->leases, &io->pools->host, &io->start, &pool_process_events,
+                    io, &p, &error) == 0) {
                 runner->process = p;
                 if (io->events->spawned)
                         io->events->spawned(io->owner, p->pid);

@@ -27,6 +27,11 @@ static uint32_t batch_max(const struct pool *pool)
         return pool->has_many && pool->policy.batch_max > 1 ? pool->policy.batch_max : 1;
 }
 
+uint32_t pool_run_max(const struct pool *pool)
+{
+        return pool->policy.is_same_key && pool->state != POOL_PROBING ? batch_max(pool) : 1;
+}
+
 /* How many tasks one runner may hold. */
 static uint32_t depth(const struct pool *pool)
 {
@@ -47,7 +52,7 @@ uint32_t pool_room(const struct pool *pool, enum lane lane)
         uint32_t before = 0;
         for (unsigned i = 0; i <= lane; i++)
                 before += pool->waiting_of[i];
-        return before < most && pool->suspects_count < 16 ? most - before : 0;
+        return before < most && pool->suspects_count < 15 + batch_max(pool) ? most - before : 0;
 }
 
 bool pool_has_room(const struct pool *pool)
@@ -72,6 +77,22 @@ uint32_t pool_free_seats(const struct pool *pool)
                 uint32_t most = pool->policy.threads * batch_max(pool);
                 if (!r->is_solo && takes_tasks(pool, r) && r->in_flight < most)
                         seats += most - r->in_flight;
+        }
+        return seats > pool->waiting_count ? seats - pool->waiting_count : 0;
+}
+
+uint32_t pool_spare_seats(const struct pool *pool)
+{
+        uint32_t seats = 0;
+        if (pool->state != POOL_OPEN || pool->is_draining)
+                return 0;
+        for (uint32_t i = 0; i < pool->runners_count; i++) {
+                const struct pool_runner *r = &pool->runners[i];
+                bool is_to_come = r->state == RUNNER_NONE || r->state == RUNNER_STARTING;
+                if (r->is_solo || pool_is_surplus(pool, r) || !(is_to_come || takes_tasks(pool, r)))
+                        continue;
+                if (r->in_flight < pool->policy.threads)
+                        seats += pool->policy.threads - r->in_flight;
         }
         return seats > pool->waiting_count ? seats - pool->waiting_count : 0;
 }
@@ -137,6 +158,16 @@ static void hand(
                 look_by(runner, now_ms + POOL_STUCK_MS);
 }
 
+/* The first suspect, and those that follow it.  What a ring has no room for is given back by POOL_FULL. */
+static uint32_t suspects_count(const struct pool *pool)
+{
+        uint32_t count = 1;
+        const struct pool_task *task = pool->suspects;
+        while ((task = task->next) && task->is_follower)
+                count++;
+        return count;
+}
+
 static bool batch_is_due(const struct pool *pool, uint64_t now_ms)
 {
         return pool->waiting_count >= batch_max(pool) ||
@@ -162,6 +193,24 @@ static bool may_hand(const struct pool *pool)
         return pool->state != POOL_PROBING || !in_flight(pool);
 }
 
+/* How many of those that wait make a batch: `most` at most, no more large ones than a ring has room for, and no run is
+ * broken, unless it alone is too much. */
+static uint32_t batch_count(const struct pool *pool, uint32_t most)
+{
+        uint32_t count = 0;
+        uint32_t whole = 0;
+        uint32_t spilled = 0;
+        const struct pool_task *task = pool->waiting;
+        for (; task && count < most; task = task->next, count++) {
+                spilled += most > 1 && !ring_task_is_small(&task->task);
+                if (spilled > RING_SPILLS)
+                        break;
+                if (!task->is_follower)
+                        whole = count;
+        }
+        return task && task->is_follower && whole ? whole : count;
+}
+
 static void hand_waiting(struct pool *pool, uint64_t now_ms, struct pool_actions *actions)
 {
         uint32_t limit = depth(pool);
@@ -169,15 +218,15 @@ static void hand_waiting(struct pool *pool, uint64_t now_ms, struct pool_actions
         if (most > limit)
                 most = limit;
         while (pool->waiting && batch_is_due(pool, now_ms) && may_hand(pool)) {
-                uint32_t count = min_u64(pool->waiting_count, most);
-                if (pool->state == POOL_PROBING)
-                        count = 1;
+                uint32_t count = batch_count(pool, pool->state == POOL_PROBING ? 1 : most);
                 /* The runner must have room for the whole batch: a batch is answered task by task, and otherwise each
                  * answer would make room for a batch of one. */
                 struct pool_runner *runner = choose(pool, limit - (count - 1));
                 if (!runner)
                         return;
                 hand(pool, runner, count, now_ms, actions);
+                /* What is left of a run that was too much, or of a probe, starts in no other call. */
+                pool_give_back_followers(pool, pool->waiting, actions);
         }
 }
 
@@ -246,7 +295,7 @@ void pool_dispatch(struct pool *pool, uint64_t now_ms, struct pool_actions *acti
         }
         struct pool_runner *solo = &pool->runners[pool->runners_count - 1];
         if (pool->suspects && takes_tasks(pool, solo) && !solo->handed_total && may_hand(pool))
-                hand(pool, solo, 1, now_ms, actions);
+                hand(pool, solo, suspects_count(pool), now_ms, actions);
         if (pool->waiting)
                 hand_waiting(pool, now_ms, actions);
         if (pool->waiting || pool->suspects)

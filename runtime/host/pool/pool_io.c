@@ -65,7 +65,7 @@ static void collect(struct pool_io *io)
 
 void pools_init(struct pools *pools, uv_loop_t *loop)
 {
-        *pools = (struct pools){ .loop = loop, .explainer = { .loop = loop }, .alive_fd = -1 };
+        *pools = (struct pools){ .loop = loop, .explainer = { .loop = loop }, .host.alive_fd = -1 };
         (void)uv_idle_init(loop, &pools->busy);
 }
 
@@ -149,8 +149,10 @@ bool pool_io_is_idle(const struct pool_io *io)
 
 void pool_io_offer(struct pool_io *io, struct pool_task *task)
 {
-        task->pool_io = io;
-        task->saved_version = 0;
+        for (struct pool_task *t = task; t; t = t->run_next) {
+                t->pool_io = io;
+                t->saved_version = 0;
+        }
         pool_io_post(io, &(struct pool_event){ .kind = POOL_OFFERED, .task = task });
 }
 
@@ -170,8 +172,9 @@ static void stop_all(struct pool_io *io, enum blame_why why)
         while (pool->suspects)
                 stop_task(io, pool->suspects, why);
         for (uint32_t i = 0; i < pool->runners_count; i++)
-                for (struct pool_task *task = pool->runners[i].handed, *next; task; task = next) {
-                        next = task->next;
+                /* From the last: a task that is stopped takes those that follow it along. */
+                for (struct pool_task *task = pool->runners[i].handed_last, *before; task; task = before) {
+                        before = task->prev;
                         stop_task(io, task, why);
                 }
 }
@@ -185,6 +188,11 @@ void pool_io_recall(struct pool_io *io, struct pool_task *task)
 void pool_io_cancel(struct pool_io *io, struct pool_task *task)
 {
         stop_task(io, task, BLAME_CANCEL);
+}
+
+void pool_io_interrupt_task(struct pool_io *io, struct pool_task *task)
+{
+        stop_task(io, task, BLAME_SHUTDOWN);
 }
 
 void pool_io_cancel_all(struct pool_io *io)

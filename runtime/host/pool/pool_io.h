@@ -89,7 +89,7 @@ struct pools {
         uv_loop_t *loop;
         struct pool_io *list;
         struct explainer explainer;
-        int alive_fd;   /* a file on which each runner holds a shared lock; -1: none */
+        struct process_host host;
         uv_idle_t busy; /* runs while an answer is there already, so that the loop does not sleep */
 };
 
@@ -110,7 +110,7 @@ uint32_t pool_io_room(const struct pool_io *io, enum lane lane);
 bool pool_io_has_room(const struct pool_io *io);
 /* Whether every task that was offered is settled. */
 bool pool_io_is_idle(const struct pool_io *io);
-/* Offers a task, which must not move until settled() is called for it. */
+/* Offers a task and those that follow it (run_next); none must move until settled() is called for it. */
 void pool_io_offer(struct pool_io *io, struct pool_task *task);
 /* Hands out new checkpoints of what runs, if it is time (pool_checkpoints.c); the pool_io's own.  When it will be;
  * UINT64_MAX: there are none. */
@@ -119,6 +119,9 @@ uint64_t pool_io_pass_on_saves(struct pool_io *io, uint64_t now_ms);
 void pool_io_recall(struct pool_io *io, struct pool_task *task);
 /* Cancels a task that waits or runs; settled() is called for it. */
 void pool_io_cancel(struct pool_io *io, struct pool_task *task);
+
+/* As pool_io_cancel(), but the task ends as interrupted by the host. */
+void pool_io_interrupt_task(struct pool_io *io, struct pool_task *task);
 
 /* Cancels all tasks. */
 void pool_io_cancel_all(struct pool_io *io);

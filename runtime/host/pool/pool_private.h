@@ -23,6 +23,8 @@ void pool_append(struct pool_task **first, struct pool_task **last, struct pool_
 void pool_unqueue(struct pool *pool, struct pool_task *task);
 /* Settles a task that never started as interrupted. */
 void pool_give_back(struct pool_actions *actions, struct pool_task *task, enum blame_why why);
+/* Gives back those that follow the task before `behind` in its run, and wait as it does. */
+void pool_give_back_followers(struct pool *pool, struct pool_task *behind, struct pool_actions *actions);
 /* Removes a task from its runner. */
 void pool_unhand(struct pool_task *task, uint64_t now_ms);
 /* Puts a task that has not started back at the head of the waiting tasks, or gives it back if the pool must not start

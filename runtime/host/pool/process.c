@@ -149,9 +149,13 @@ static void on_exited(uv_process_t *handle, int64_t exit_status, int term_signal
         p->exit_status = exit_status;
         p->term_signal = term_signal;
         if (term_signal == SIGKILL)
-                p->oom = oom_compare(p->oom_before, oom_count_read());
+                p->oom = oom_compare(p->oom_before, oom_count_read(p->cgroup));
         /* Kills the children that it left behind.  The group's number is not used again while the group has members. */
         (void)kill(-p->pid, SIGKILL);
+        if (p->host->strays)
+                strays_remove(p->host->strays, p->pid);
+        if (*p->cgroup)
+                cgroups_end(p->host->cgroups, p->cgroup);
         p->pid = 0;
         (void)read_control(p);
         /* A grandchild may hold the pipes open for ever, so only a bounded amount is read. */
@@ -180,6 +184,8 @@ static int spawn(uv_loop_t *loop, struct process *p, const struct leases *leases
         const int fds[] = { -1, ends->out, ends->err, ends->control, p->ring.fd, leases->fd, p->fds[CHANNEL_BELL],
                 ends->alive >= 0 ? ends->alive : leases->fd };
         uv_stdio_container_t stdio[sizeof(fds) / sizeof(fds[0])];
+        char mark[STRAY_MARK_MAX] = "";
+        uint64_t number = p->host->strays ? strays_mark(p->host->strays, mark) : 0;
         for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
                 stdio[i].flags = fds[i] < 0 ? UV_IGNORE : UV_INHERIT_FD;
                 stdio[i].data.fd = fds[i];
@@ -188,7 +194,8 @@ static int spawn(uv_loop_t *loop, struct process *p, const struct leases *leases
                 .exit_cb = on_exited,
                 .file = "/proc/self/exe", /* the running version, whatever has been installed since */
                 .args = args,
-                .env = start->has_all_variables ? NULL : variables_for_runner(start->variables, start->variables_count),
+                .env = start->has_all_variables ? NULL
+                                                : variables_for_runner(start->variables, start->variables_count, mark),
                 .stdio_count = sizeof(fds) / sizeof(fds[0]),
                 .stdio = stdio,
         };
@@ -198,6 +205,8 @@ static int spawn(uv_loop_t *loop, struct process *p, const struct leases *leases
         /* The handle must be closed even if the spawn fails. */
         p->handles++;
         p->pid = r == 0 ? p->handle.pid : 0;
+        if (r == 0 && p->host->strays)
+                strays_add(p->host->strays, p->pid, number);
         return r;
 }
 
@@ -214,7 +223,10 @@ static void watch(uv_loop_t *loop, struct process *p)
 static int send_start(struct process *p, const struct runner_start *start)
 {
         struct buffer message = { 0 };
-        message_put_start(&message, start);
+        struct runner_start with_group = *start;
+        with_group.cgroup = p->cgroup;
+        with_group.has_controllers = *p->cgroup ? p->host->cgroups->controllers : 0;
+        message_put_start(&message, &with_group);
         int r = 0;
         if (message.size > MESSAGE_MAX)
                 r = -E2BIG;
@@ -262,25 +274,29 @@ void process_kill(struct process *p, int signal)
                 (void)uv_process_kill(&p->handle, signal);
 }
 
-int process_start(uv_loop_t *loop, const struct ring_shape *shape, const struct leases *leases, int alive_fd,
-        const struct runner_start *start, const struct process_events *events, void *owner, struct process **ret,
-        struct error *error)
+int process_start(uv_loop_t *loop, const struct ring_shape *shape, const struct leases *leases,
+        const struct process_host *host, const struct runner_start *start, const struct process_events *events,
+        void *owner, struct process **ret, struct error *error)
 {
         struct process *p = memory_zero(1, sizeof(*p));
         struct runner_ends ends = { -1, -1, -1, -1 };
         p->events = events;
         p->owner = owner;
+        p->host = host;
         p->out.rate = p->err.rate = start->log_rate;
-        p->oom_before = oom_count_read();
         for (int i = 0; i < 4; i++)
                 p->fds[i] = -1;
         int r = ring_host_init(&p->ring, shape);
         if (r == 0)
                 r = open_channels(p, &ends);
-        if (r == 0 && alive_fd >= 0) {
-                ends.alive = file_lock_share(alive_fd);
+        if (r == 0 && host->alive_fd >= 0) {
+                ends.alive = file_lock_share(host->alive_fd);
                 r = ends.alive < 0 ? ends.alive : 0;
         }
+        struct error why = { "" };
+        if (r == 0 && host->cgroups)
+                r = cgroups_add(host->cgroups, start, p->cgroup, &why);
+        p->oom_before = oom_count_read(p->cgroup);
         if (r == 0)
                 r = send_start(p, start);
         if (r == 0)
@@ -294,6 +310,8 @@ int process_start(uv_loop_t *loop, const struct ring_shape *shape, const struct 
                 *ret = p;
                 return 0;
         }
+        if (*p->cgroup)
+                cgroups_end(host->cgroups, p->cgroup);
         if (p->handles)
                 process_close(p);
         else
@@ -301,5 +319,6 @@ int process_start(uv_loop_t *loop, const struct ring_shape *shape, const struct 
         if (r == -E2BIG)
                 return error_set(
                         error, r, "handler %s: its settings take more than %d KiB", start->handler, MESSAGE_MAX / 1024);
-        return error_set(error, r, "handler %s: cannot start a runner: %s", start->handler, strerror(-r));
+        return error_set(
+                error, r, "handler %s: cannot start a runner: %s", start->handler, *why.text ? why.text : strerror(-r));
 }

@@ -1,6 +1,7 @@
 /* process.h: one runner as a child process: starts it, receives its messages and output, signals it, reaps it.
  *
- * A runner leads a process group of its own; the children that it leaves there are killed when it ends.
+ * A runner leads a process group of its own; the children that it leaves there are killed when it ends, and those that
+ * are elsewhere by strays.h and cgroups.h.
  *
  * This file handles descriptors, messages and libuv; it decides nothing.  Every callback comes from the loop.  gone()
  * is called exactly once, after the process was reaped and its last messages and output were delivered. */
@@ -11,6 +12,8 @@
 #include <uv.h>
 
 #include "base/error.h"
+#include "host/confine/cgroups.h"
+#include "host/confine/strays.h"
 #include "host/pool/line_reader.h"
 #include "host/pool/oom.h"
 #include "host/pool/stderr_tail.h"
@@ -37,6 +40,8 @@ struct process {
         bool has_saves;          /* for pool_io: a seat may have a new checkpoint */
         struct pool_call *calls; /* for pool_io: those of its seats that are not answered (pool_call.h) */
         pid_t pid;               /* 0: not started, or reaped */
+        const struct process_host *host;
+        char cgroup[CGROUP_PATH_MAX]; /* its folder; "": it has none */
 
         uv_process_t handle;
         uv_poll_t polls[4]; /* by enum process_channel */
@@ -50,11 +55,17 @@ struct process {
 
 enum process_channel { CHANNEL_CONTROL, CHANNEL_BELL, CHANNEL_OUT, CHANNEL_ERR };
 
-/* Starts this program as a runner and sends it `start`.  As long as it lives, it holds a shared lock on the file of
- * `alive_fd` (-1: none).  0 with *ret, or -errno with the text set. */
-int process_start(uv_loop_t *loop, const struct ring_shape *shape, const struct leases *leases, int alive_fd,
-        const struct runner_start *start, const struct process_events *events, void *owner, struct process **ret,
-        struct error *error);
+/* What every runner of a host gets from it.  A command that tries a plugin has none of it. */
+struct process_host {
+        int alive_fd;            /* a file on which each runner holds a shared lock as long as it lives; -1: none */
+        struct strays *strays;   /* NULL: what a runner leaves behind in another process group is not looked for */
+        struct cgroups *cgroups; /* NULL: there are none */
+};
+
+/* Starts this program as a runner and sends it `start`.  0 with *ret, or -errno with the text set. */
+int process_start(uv_loop_t *loop, const struct ring_shape *shape, const struct leases *leases,
+        const struct process_host *host, const struct runner_start *start, const struct process_events *events,
+        void *owner, struct process **ret, struct error *error);
 
 /* Sends the runner a new log level; ignored if its socket is full or closed. */
 void process_set_level(struct process *p, uint32_t level);

@@ -19,6 +19,8 @@ void runner_settings_fill(struct runner_start *start, const struct config *confi
                 .files_max = limits->descriptors,
                 .processes_max = limits->processes,
                 .core_max = limits->core_bytes,
+                .cores_millis = (uint32_t)(limits->cores * 1000 + 0.5),
+                .has_no_network = limits->network == NETWORK_NONE,
                 .user = limits->user ? limits->user : "",
                 .paths_read = (const char *const *)limits->read.items,
                 .paths_read_count = limits->read.count,

@@ -32,15 +32,17 @@ static bool is_allowed(const char *variable, const char *const *more, size_t mor
         return false;
 }
 
-char **variables_for_runner(const char *const *more, size_t more_count)
+char **variables_for_runner(const char *const *more, size_t more_count, char *mark)
 {
         size_t count = 0;
         while (environ && environ[count])
                 count++;
-        char **list = memory_zero(count + 1, sizeof(*list));
+        char **list = memory_zero(count + 2, sizeof(*list));
         char **to = list;
+        if (*mark)
+                *to++ = mark;
         for (size_t i = 0; i < count; i++)
-                if (is_allowed(environ[i], more, more_count))
+                if (is_allowed(environ[i], more, more_count) && !is_named(environ[i], "QUIVER_RUNNER", false))
                         *to++ = environ[i];
         return list;
 }

@@ -6,8 +6,8 @@
 
 #include <stddef.h>
 
-/* The environment of a runner: the usual variables and those named in `more`, if they are set.  The list ends with NULL
- * and is freed by the caller; its texts are borrowed from the environment. */
-char **variables_for_runner(const char *const *more, size_t more_count);
+/* The environment of a runner: `mark` (unless it is ""), the usual variables and those named in `more`, if they are
+ * set. The list ends with NULL and is freed by the caller; its texts are borrowed. */
+char **variables_for_runner(const char *const *more, size_t more_count, char *mark);
 
 #endif

@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/landlock.h>
+#include <netinet/in.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -13,6 +15,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -313,7 +316,7 @@ static void confine(void)
         CHECK(can_write("r/file") && can_write("outside"));
         CHECK(sandbox_give_up_privileges(&error) == 0);
         CHECK(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1);
-        CHECK(sandbox_confine(&start, &notes, &error) == 0);
+        CHECK(sandbox_confine(&start, false, &notes, &error) == 0);
         if (syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION) < 1) {
                 CHECK(strstr(buffer_text(&notes), "Landlock"));
                 return;
@@ -341,7 +344,7 @@ static void confine_to_nowhere(void)
         start.paths_read = reads;
         start.paths_read_count = 1;
         CHECK(sandbox_give_up_privileges(&error) == 0);
-        if (sandbox_confine(&start, &notes, &error) == 0)
+        if (sandbox_confine(&start, false, &notes, &error) == 0)
                 CHECK(notes.size);
         else
                 CHECK(strstr(error.text, "/no/such/path"));
@@ -358,7 +361,7 @@ static void confine_not(void)
         struct buffer notes = { 0 };
         struct error error;
         struct runner_start start = plain_start();
-        CHECK(sandbox_confine(&start, &notes, &error) == 0);
+        CHECK(sandbox_confine(&start, false, &notes, &error) == 0);
         CHECK(can_read("/etc/passwd"));
 }
 
@@ -366,6 +369,128 @@ static void without_paths_nothing_is_confined(void **state)
 {
         (void)state;
         in_child(confine_not);
+}
+
+/* A ruleset of everything: only signals and abstract sockets are confined. */
+static void confine_signals(void)
+{
+        struct buffer notes = { 0 };
+        struct error error = { "" };
+        const char *everything[] = { "/" };
+        struct runner_start start = plain_start();
+        start.paths_read = start.paths_write = everything;
+        start.paths_read_count = start.paths_write_count = 1;
+        CHECK(kill(getppid(), 0) == 0);
+        CHECK(sandbox_give_up_privileges(&error) == 0);
+        CHECK(sandbox_confine(&start, false, &notes, &error) == 0);
+        bool can_scope = sandbox_landlock_version() >= 6;
+        CHECK(can_scope == !notes.size);
+        CHECK((kill(getppid(), 0) < 0 && errno == EPERM) == can_scope);
+        pid_t child = fork();
+        if (!child)
+                for (;;)
+                        (void)pause();
+        CHECK(kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child);
+        CHECK(kill(getpid(), 0) == 0);
+}
+
+static void a_confined_runner_signals_what_it_started_and_nobody_else(void **state)
+{
+        (void)state;
+        in_child(confine_signals);
+}
+
+/* --- the network --- */
+
+static int listener; /* on loopback */
+static struct sockaddr_in address;
+
+static bool can_connect(void)
+{
+        int fd = socket(AF_INET, SOCK_STREAM, 0);
+        bool can = fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0;
+        (void)close(fd);
+        return can;
+}
+
+static void open_listener(void)
+{
+        socklen_t size = sizeof(address);
+        address = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+        listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        assert_int_equal(bind(listener, (const struct sockaddr *)&address, sizeof(address)), 0);
+        assert_int_equal(listen(listener, 4), 0);
+        assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &size), 0);
+}
+
+static void leave_network(void)
+{
+        struct buffer notes = { 0 };
+        struct error error = { "" };
+        bool is_left = false;
+        struct runner_start start = plain_start();
+        CHECK(can_connect());
+        CHECK(sandbox_leave_network(&start, &is_left, &error) == 0 && !is_left);
+        CHECK(can_connect());
+        start.has_no_network = 1;
+        CHECK(sandbox_leave_network(&start, &is_left, &error) == 0);
+        CHECK(sandbox_give_up_privileges(&error) == 0);
+        if (sandbox_confine(&start, is_left, &notes, &error) < 0) {
+                CHECK(is_left && sandbox_landlock_version() < 4 && strstr(error.text, "limits.network"));
+                return;
+        }
+        CHECK(!can_connect());
+}
+
+static void leave_network_as_another(void)
+{
+        uid_t user = geteuid() ? geteuid() : 65534;
+        if (geteuid() == 0)
+                CHECK(setgroups(0, NULL) == 0 && setresgid(65534, 65534, 65534) == 0 &&
+                        setresuid(65534, 65534, 65534) == 0);
+        leave_network();
+        CHECK(geteuid() == user);
+        CHECK(unshare(CLONE_NEWNS) < 0); /* it has none of the rights that a user namespace brings */
+}
+
+/* As on a machine without namespaces. */
+static void close_tcp(void)
+{
+        struct buffer notes = { 0 };
+        struct error error = { "" };
+        struct runner_start start = plain_start();
+        start.has_no_network = 1;
+        CHECK(sandbox_give_up_privileges(&error) == 0);
+        int r = sandbox_confine(&start, true, &notes, &error);
+        CHECK((r == 0) == (sandbox_landlock_version() >= 4));
+        if (r == 0)
+                CHECK(!can_connect() && strstr(buffer_text(&notes), "UDP stays open"));
+}
+
+static void without_a_network_nothing_can_be_reached(void **state)
+{
+        (void)state;
+        open_listener();
+        in_child(leave_network);
+        in_child(leave_network_as_another);
+        in_child(close_tcp);
+        (void)close(listener);
+}
+
+static void join_nothing(void)
+{
+        struct error error = { "" };
+        struct runner_start start = plain_start();
+        start.cgroup = "";
+        CHECK(sandbox_join(&start, &error) == 0);
+        start.cgroup = "/no/such/group";
+        CHECK(sandbox_join(&start, &error) == -ENOENT && strstr(error.text, "/no/such/group"));
+}
+
+static void a_control_group_that_cannot_be_joined_is_named(void **state)
+{
+        (void)state;
+        in_child(join_nothing);
 }
 
 static int make_folders(void **state)
@@ -409,6 +534,9 @@ int main(void)
                 cmocka_unit_test(outside_its_paths_it_reads_and_writes_nothing),
                 cmocka_unit_test(a_path_that_is_not_there_is_named),
                 cmocka_unit_test(without_paths_nothing_is_confined),
+                cmocka_unit_test(a_confined_runner_signals_what_it_started_and_nobody_else),
+                cmocka_unit_test(without_a_network_nothing_can_be_reached),
+                cmocka_unit_test(a_control_group_that_cannot_be_joined_is_named),
         };
         return cmocka_run_group_tests(tests, make_folders, remove_folders);
 }

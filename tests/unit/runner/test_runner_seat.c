@@ -231,6 +231,39 @@ static void a_stop_reaches_its_own_task_alone(void **state)
         rig_finish(&rig);
 }
 
+static int32_t said[8];
+
+static void say_each(void *self, const struct qv_task *const *tasks, uint32_t count, int32_t *outcomes)
+{
+        (void)self;
+        for (uint32_t i = 0; i < count; i++) {
+                if (qv_is_over(tasks, i, outcomes))
+                        calls++;
+                outcomes[i] = said[i];
+        }
+}
+
+/* Whatever it says of them. */
+static void what_follows_one_of_its_key_that_is_not_done_was_not_started(void **state)
+{
+        (void)state;
+        struct ring_task tasks[] = { rig_task("a"), rig_task("b"), rig_task("c"), rig_task("d"), rig_task("e") };
+        static const int32_t outcomes[] = { QV_DONE, QV_REJECT, QV_DONE, QV_DONE, QV_DONE };
+        static const int expected[] = { OUTCOME_DONE, OUTCOME_REJECT, OUTCOME_INTERRUPTED, OUTCOME_INTERRUPTED,
+                OUTCOME_DONE };
+        memcpy(said, outcomes, sizeof(outcomes));
+        tasks[4].key = "other";
+        rig.runner.plugin.handle_many = say_each;
+        rig_start(&rig);
+        (void)rig_submit(&rig, tasks, 5);
+        for (uint32_t i = 0; i < 5; i++) {
+                struct ring_reply reply = rig_answer(&rig);
+                assert_int_equal(reply.outcome, expected[i]);
+                assert_int_equal(reply.started_ns != 0, reply.outcome != OUTCOME_INTERRUPTED);
+        }
+        rig_finish(&rig);
+}
+
 /* DONE, RETRY, REJECT in turn; the last keeps what it finds. */
 static void handle_together(void *self, const struct qv_task *const *tasks, uint32_t count, int32_t *outcomes)
 {
@@ -245,8 +278,10 @@ static void handle_together(void *self, const struct qv_task *const *tasks, uint
 static void a_batch_is_handled_in_one_call_with_an_outcome_each(void **state)
 {
         (void)state;
-        const struct ring_task tasks[] = { rig_task("a"), rig_task("b"), rig_task("c"), rig_task("d") };
+        struct ring_task tasks[] = { rig_task("a"), rig_task("b"), rig_task("c"), rig_task("d") };
         static const int expected[] = { OUTCOME_DONE, OUTCOME_RETRY, OUTCOME_REJECT, OUTCOME_RETRY };
+        for (uint32_t i = 0; i < 4; i++)
+                tasks[i].key = tasks[i].id;
         static const char *const errors[] = { "", "said of b", "said of c", "" };
         rig.runner.plugin.handle_many = handle_together;
         rig_start(&rig);
@@ -278,6 +313,8 @@ static void a_batch_goes_on_without_the_one_whose_lease_is_lost(void **state)
         (void)state;
         struct ring_task tasks[] = { rig_task("a"), rig_task("b"), rig_task("c") };
         tasks[1].lease = 1;
+        tasks[1].key = "other";
+        tasks[2].key = "third";
         rig.runner.plugin.handle_many = count_together;
         rig_start(&rig);
         uint64_t first = rig_submit(&rig, tasks, 3);
@@ -370,6 +407,7 @@ int main(void)
                 SEAT_TEST(nothing_starts_without_a_lease),
                 SEAT_TEST(a_stop_reaches_its_own_task_alone),
                 SEAT_TEST(a_batch_is_handled_in_one_call_with_an_outcome_each),
+                SEAT_TEST(what_follows_one_of_its_key_that_is_not_done_was_not_started),
                 SEAT_TEST(a_batch_goes_on_without_the_one_whose_lease_is_lost),
                 SEAT_TEST(without_handle_many_a_batch_is_handled_one_by_one),
                 SEAT_TEST(a_stop_keeps_the_rest_of_a_batch_from_starting),
