@@ -9,6 +9,7 @@ CALL_START(list)
 CALL_START(find)
 CALL_START(cancel)
 CALL_START(reschedule)
+CALL_START(move)
 CALL_START(dead)
 CALL_START(dead_groups)
 CALL_START(keys)
@@ -92,6 +93,47 @@ int client_cancel(struct qv_client *client, struct span id, bool *ret_is_pending
                 if (r == 0)
                         *ret_is_pending = call.cancel.is_pending;
                 if (r != -ENOENT || tries == 100)
+                        return r;
+        }
+}
+
+struct wanted_move {
+        enum lane lane;
+        bool is_forced;
+        struct store_move move;
+        char key[TASK_KEY_MAX];
+        int status;
+        struct error error;
+};
+
+static void take_move(void *self, const struct store_listed *task)
+{
+        struct wanted_move *to = self;
+        to->status = store_move_fill(task, to->lane, to->is_forced, &to->move, &to->error);
+        to->move.key.size = min_u64(task->key.size, sizeof(to->key));
+        if (to->move.key.size)
+                memcpy(to->key, task->key.data, to->move.key.size);
+        to->move.key.data = to->key;
+}
+
+int client_move(struct qv_client *client, struct span id, enum lane lane, bool is_forced, bool *ret_is_pending,
+        struct error *error)
+{
+        /* It may be claimed between the look and the act: then look again. */
+        for (int tries = 0;; tries++) {
+                struct wanted_move wanted = { .lane = lane, .is_forced = is_forced };
+                int r = client_find(client, id, take_move, &wanted, error);
+                if (r < 0)
+                        return r;
+                if (wanted.status < 0)
+                        return error_set(error, wanted.status, "%s", wanted.error.text);
+                struct client_call call = { .start = start_move };
+                call.move = wanted.move;
+                call.move.id = id;
+                r = client_call(client, &call, error);
+                if (r == 0)
+                        *ret_is_pending = call.move.is_pending;
+                if (r != -ENOENT || wanted.move.state == STATE_DEAD || tries == 100)
                         return r;
         }
 }

@@ -36,6 +36,9 @@ int client_find(struct qv_client *client, struct span id, void (*found)(void *se
 /* Finds and cancels.  -ENOENT; -EALREADY: it is dead. */
 int client_cancel(struct qv_client *client, struct span id, bool *ret_is_pending, struct error *error);
 /* Another time for a delayed task: at `at_ms`, or if that is 0, in `delay_ms`.  -EBUSY: it is not delayed. */
+/* Another lane for a waiting task (store_move()); `is_forced`: also if it has a key. */
+int client_move(struct qv_client *client, struct span id, enum lane lane, bool is_forced, bool *ret_is_pending,
+        struct error *error);
 int client_reschedule(struct qv_client *client, struct span id, uint64_t delay_ms, uint64_t at_ms, struct error *error);
 
 /* Tasks of one shard in one state, at most `max`; of one handler, if it is not empty.  Returns how many. */

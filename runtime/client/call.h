@@ -38,6 +38,7 @@ struct client_call {
                 struct store_find find;
                 struct store_cancel cancel;
                 struct store_reschedule reschedule;
+                struct store_move move;
                 struct store_dead dead;
                 struct store_dead_groups dead_groups;
                 struct store_keys keys;

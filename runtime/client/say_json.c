@@ -64,9 +64,9 @@ static int put_follow_up(json_t *list, const struct qv_client_task *given, struc
 
 json_t *finish_json(const char *fence, const struct qv_client_finish *finish, struct error *error)
 {
-        static const char *const outcomes[] = { "done", "retry", "later", "reject", "unavailable" };
+        static const char *const outcomes[] = { "done", "retry", "later", "reject", "unavailable", "limited" };
         json_t *follow_ups = NULL;
-        if (finish->outcome < 0 || finish->outcome > QV_CLIENT_FINISH_UNAVAILABLE) {
+        if (finish->outcome < 0 || finish->outcome > QV_CLIENT_FINISH_LIMITED) {
                 (void)error_set(
                         error, -EINVAL, "finish.outcome: %d; it is one of QV_CLIENT_FINISH_...", finish->outcome);
                 return NULL;

@@ -37,6 +37,8 @@ void client_tree_set(struct qv_client *client, const struct coord_options *given
         o->sentinel_password = copy(given->sentinel_password);
         o->store_sentinel_user = copy(given->store_sentinel_user);
         o->store_sentinel_password = copy(given->store_sentinel_password);
+        o->tls = tls_files_copy(&given->tls);
+        o->store_tls = tls_files_copy(&given->store_tls);
 }
 
 static void forget_options(struct coord_options *o)
@@ -46,6 +48,8 @@ static void forget_options(struct coord_options *o)
                 &o->store_sentinel_password };
         for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
                 drop(texts[i]);
+        tls_files_free(&o->tls);
+        tls_files_free(&o->store_tls);
 }
 
 /* --- on the client's thread --------------------------------------------------------------------------------------- */

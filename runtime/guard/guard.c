@@ -11,15 +11,20 @@
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
+#include <uv.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/process/cgroup.h"
+#include "base/process/stray_mark.h"
 #include "coord/coord.h"
 
 /* A process that survives SIGKILL for this long is stuck in the kernel. */
-#define KILL_MAX_MS 60000
+#define KILL_MAX_MS     60000
+#define STRAYS_PAUSE_NS 1000000
 
 struct guarded_runner {
         pid_t pid;
@@ -34,6 +39,9 @@ struct guard {
         struct guarded_runner *runners;
         size_t runners_count, runners_room;
         bool has_start, is_dismissed;
+        uv_loop_t loop;
+        uv_poll_t orders;
+        struct guard_work *work; /* NULL: not started */
 };
 
 /* --- orders --- */
@@ -66,6 +74,8 @@ static void take_start(struct guard *g, const uint8_t *packet, size_t size)
         if (g->has_start || order_open(&r, g->started, size, &order) < 0 || order_get_start(&r, &g->start) < 0)
                 return;
         g->has_start = leases_attach(&g->leases, GUARD_FD_LEASES, g->start.leases) == 0;
+        if (g->has_start)
+                g->work = guard_work_open(&g->loop, &g->start);
 }
 
 static void take_runners(struct guard *g, struct reader *r, const int *fds, size_t fds_count)
@@ -124,9 +134,9 @@ static bool hear(struct guard *g)
         struct msghdr message = {
                 .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)
         };
-        ssize_t n = recvmsg(GUARD_FD_ORDERS, &message, MSG_CMSG_CLOEXEC);
+        ssize_t n = recvmsg(GUARD_FD_ORDERS, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
         if (n < 0)
-                return errno == EINTR;
+                return errno == EINTR || errno == EAGAIN;
         if (n == 0)
                 return false;
         const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
@@ -137,6 +147,17 @@ static bool hear(struct guard *g)
                 memcpy(fds, CMSG_DATA(header), fds_size);
         obey(g, packet, (size_t)n, fds, fds_size / sizeof(int));
         return !g->is_dismissed;
+}
+
+static void on_orders(uv_poll_t *poll, int status, int events)
+{
+        struct guard *g = poll->data;
+        (void)status;
+        (void)events;
+        if (hear(g))
+                return;
+        uv_close((uv_handle_t *)poll, NULL);
+        uv_stop(&g->loop);
 }
 
 /* --- the host is dead --- */
@@ -167,29 +188,59 @@ static bool await_runners(const struct guard *g)
         return true;
 }
 
+/* What runners started and left in other process groups: by their control group, and where there is none by the mark
+ * that they have inherited (stray_mark.h).  Whether none is left within KILL_MAX_MS. */
+static bool end_strays(const struct guard *g, unsigned *ret_killed)
+{
+        const struct timespec pause = { .tv_nsec = STRAYS_PAUSE_NS };
+        uint64_t until_ms = clock_boot_ms() + KILL_MAX_MS;
+        char run[STRAY_RUN_MAX];
+        stray_run(run, g->start.nonce, sizeof(g->start.nonce));
+        for (;;) {
+                bool is_left = *g->start.cgroup && cgroup_is_populated(g->start.cgroup);
+                if (is_left)
+                        (void)cgroup_kill(g->start.cgroup);
+                unsigned found = stray_mark_kill(run);
+                *ret_killed = found > *ret_killed ? found : *ret_killed;
+                if (!is_left && !found)
+                        break;
+                if (clock_boot_ms() >= until_ms)
+                        return false;
+                (void)nanosleep(&pause, NULL);
+        }
+        if (*g->start.cgroup)
+                (void)cgroup_remove(g->start.cgroup);
+        return true;
+}
+
 static void clean_up(struct guard *g)
 {
         uint64_t since_ms = clock_boot_ms();
+        unsigned strays = 0;
+        if (*g->start.cgroup)
+                (void)cgroup_kill(g->start.cgroup);
         kill_runners(g);
-        if (!await_runners(g)) {
+        if (!await_runners(g) || !end_strays(g, &strays)) {
                 log_event(LEVEL_ERROR, "guard", "runners=%zu text=%s", g->runners_count,
                         LOG_QUOTE("the host died, and a runner cannot be killed; no lease is returned, they expire"));
                 return;
         }
-        uint32_t released = guard_release(&g->start, &g->leases, g->token);
-        log_event(LEVEL_WARN, "guard", "runners=%zu released=%" PRIu32 " after_ms=%" PRIu64 " text=%s",
-                g->runners_count, released, clock_boot_ms() - since_ms,
-                LOG_QUOTE("the host died; its runners are killed and its leases returned"));
+        uint32_t released = guard_work_release(g->work, &g->leases, g->token);
+        log_event(LEVEL_WARN, "guard", "runners=%zu strays=%u released=%" PRIu32 " after_ms=%" PRIu64 " text=%s",
+                g->runners_count, strays, released, clock_boot_ms() - since_ms,
+                LOG_QUOTE("the host died; its runners and what they started are killed, and its leases returned"));
 }
 
 int cmd_guard(int argc, char **argv)
 {
-        (void)argv;
         static struct guard g;
-        if (argc != 2 || fcntl(GUARD_FD_ORDERS, F_GETFD) < 0 || fcntl(GUARD_FD_LEASES, F_GETFD) < 0) {
+        if (argc != 3 || fcntl(GUARD_FD_ORDERS, F_GETFD) < 0 || fcntl(GUARD_FD_LEASES, F_GETFD) < 0) {
                 (void)fprintf(stderr, "quiver guard: only a host starts this command\n");
                 return 2;
         }
+        /* As the host logs; without a journal, to standard error. */
+        if (argv[1][0] == '0' + FORMAT_JSON || argv[1][0] == '0' + FORMAT_JOURNAL)
+                (void)log_set_format((enum log_format)(argv[1][0] - '0'), argv[2], NULL);
         /* Signals that stop a host must not stop its guard before it; the guard ends after the host. */
         (void)signal(SIGTERM, SIG_IGN);
         (void)signal(SIGINT, SIG_IGN);
@@ -198,8 +249,11 @@ int cmd_guard(int argc, char **argv)
         (void)fcntl(GUARD_FD_LEASES, F_SETFD, FD_CLOEXEC);
         (void)fcntl(GUARD_FD_ALIVE, F_SETFD, FD_CLOEXEC);
         (void)prctl(PR_SET_DUMPABLE, 0); /* no core dump: the memory holds passwords */
-        while (hear(&g))
-                ;
+        (void)uv_loop_init(&g.loop);
+        (void)uv_poll_init(&g.loop, &g.orders, GUARD_FD_ORDERS);
+        g.orders.data = &g;
+        (void)uv_poll_start(&g.orders, UV_READABLE, on_orders);
+        (void)uv_run(&g.loop, UV_RUN_DEFAULT);
         if (!g.is_dismissed && g.has_start)
                 clean_up(&g);
         return 0;

@@ -13,9 +13,16 @@
 #include "guard/order.h"
 #include "ring/leases.h"
 
-/* release.c: returns every lease that the lease page shows, then ends the session (token "": there is none).
- * Retries until the leases would have expired.  Returns how many leases the store took back. */
-uint32_t guard_release(const struct guard_start *start, const struct leases *leases, const char *token);
+struct guard_work;
+
+/* release.c: what is done when the host is dead.  A store or coordination in Redis over TLS is connected to from the
+ * beginning, while the host lives: handshakes would take time that the tasks of a dead host wait for.  `start` must
+ * stay valid. */
+struct guard_work *guard_work_open(struct uv_loop_s *loop, const struct guard_start *start);
+/* Returns every lease that the lease page shows, then ends the session (token "": there is none), and closes and frees
+ * the work.  Retries until the leases would have expired.  Runs the loop meanwhile, and returns how many leases the
+ * store took back. */
+uint32_t guard_work_release(struct guard_work *work, const struct leases *leases, const char *token);
 
 /* `quiver guard`: started by a host, with the descriptors of order.h.  Returns an exit code. */
 int cmd_guard(int argc, char **argv);

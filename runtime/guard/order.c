@@ -3,6 +3,24 @@
 #include <errno.h>
 #include <string.h>
 
+static void put_files(struct buffer *to, const struct tls_files *files)
+{
+        buffer_put_text(to, files->ca_file);
+        buffer_put_text(to, files->cert_file);
+        buffer_put_text(to, files->key_file);
+        buffer_put_text(to, files->server_name);
+}
+
+static struct tls_files get_files(struct reader *r)
+{
+        struct tls_files files;
+        files.ca_file = reader_text(r);
+        files.cert_file = reader_text(r);
+        files.key_file = reader_text(r);
+        files.server_name = reader_text(r);
+        return files;
+}
+
 void order_put_start(struct buffer *to, const struct guard_start *start)
 {
         buffer_put_u32(to, GUARD_START);
@@ -10,6 +28,7 @@ void order_put_start(struct buffer *to, const struct guard_start *start)
         buffer_put_u64(to, start->ttl_ms);
         buffer_put_u32(to, start->leases);
         buffer_put_text(to, start->app);
+        buffer_put_text(to, start->cgroup ? start->cgroup : "");
         buffer_put_text(to, start->store_url);
         buffer_put_text(to, start->store_user);
         buffer_put_text(to, start->store_password);
@@ -20,9 +39,8 @@ void order_put_start(struct buffer *to, const struct guard_start *start)
         buffer_put_text(to, start->coord_password);
         buffer_put_text(to, start->coord_sentinel_user);
         buffer_put_text(to, start->coord_sentinel_password);
-        buffer_put_text(to, start->coord_ca_file);
-        buffer_put_text(to, start->coord_cert_file);
-        buffer_put_text(to, start->coord_key_file);
+        put_files(to, &start->store_tls);
+        put_files(to, &start->coord_tls);
 }
 
 void order_put_session(struct buffer *to, const char *token)
@@ -77,6 +95,7 @@ int order_get_start(struct reader *r, struct guard_start *ret)
         start.ttl_ms = reader_u64(r);
         start.leases = reader_u32(r);
         start.app = reader_text(r);
+        start.cgroup = reader_text(r);
         start.store_url = reader_text(r);
         start.store_user = reader_text(r);
         start.store_password = reader_text(r);
@@ -87,9 +106,8 @@ int order_get_start(struct reader *r, struct guard_start *ret)
         start.coord_password = reader_text(r);
         start.coord_sentinel_user = reader_text(r);
         start.coord_sentinel_password = reader_text(r);
-        start.coord_ca_file = reader_text(r);
-        start.coord_cert_file = reader_text(r);
-        start.coord_key_file = reader_text(r);
+        start.store_tls = get_files(r);
+        start.coord_tls = get_files(r);
         if (r->is_bad)
                 return -EBADMSG;
         *ret = start;

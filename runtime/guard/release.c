@@ -1,30 +1,47 @@
 /* release.c: returns a dead host's leases and ends its session, once no runner is left. */
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <uv.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/url.h"
 #include "coord/coord.h"
 #include "guard/guard.h"
 #include "guard/lease_returns.h"
 
-#define AGAIN_MS 100
+#define AGAIN_MS       100
+#define AGAIN_AHEAD_MS 1000 /* while the host lives */
 
 struct guard_work {
         const struct guard_start *start;
         const char *token;
-        uv_loop_t loop;
+        uv_loop_t *loop;
         uv_timer_t timer;
+        bool is_due; /* the host is dead */
+        bool is_over;
         struct store_open open;
+        bool is_opening;
+        struct store *store; /* NULL: not open */
+        struct coord_open visit;
+        struct coord *tree; /* opened ahead; NULL: none */
         struct lease_returns returns;
         struct coord_end_session end;
 };
 
+static void on_tree_closed(void *self)
+{
+        (void)self;
+}
+
 static void end(struct guard_work *w)
 {
+        w->is_over = true;
         uv_close((uv_handle_t *)&w->timer, NULL);
+        if (w->tree)
+                coord_close(w->tree, on_tree_closed, NULL);
 }
 
 static void on_session_ended(struct coord_request *request)
@@ -40,33 +57,35 @@ static const char *if_any(const char *text)
         return *text ? text : NULL;
 }
 
+static struct coord_options coord_options(const struct guard_start *s)
+{
+        return (struct coord_options){ .url = s->coord_url,
+                .app = s->app,
+                .session_ms = s->ttl_ms,
+                .user = if_any(s->coord_user),
+                .password = if_any(s->coord_password),
+                .tls = s->coord_tls,
+                .store_tls = s->store_tls,
+                .store_url = s->store_url,
+                .store_user = if_any(s->store_user),
+                .store_password = if_any(s->store_password),
+                .sentinel_user = if_any(s->coord_sentinel_user),
+                .sentinel_password = if_any(s->coord_sentinel_password),
+                .store_sentinel_user = if_any(s->store_sentinel_user),
+                .store_sentinel_password = if_any(s->store_sentinel_password) };
+}
+
 static void end_session(struct guard_work *w)
 {
         if (!*w->token) {
                 end(w);
                 return;
         }
-        const struct guard_start *s = w->start;
-        w->end = (struct coord_end_session){
-                .request.done = on_session_ended,
-                .options = { .url = s->coord_url,
-                        .app = s->app,
-                        .session_ms = s->ttl_ms,
-                        .user = if_any(s->coord_user),
-                        .password = if_any(s->coord_password),
-                        .ca_file = if_any(s->coord_ca_file),
-                        .cert_file = if_any(s->coord_cert_file),
-                        .key_file = if_any(s->coord_key_file),
-                        .store_url = s->store_url,
-                        .store_user = if_any(s->store_user),
-                        .store_password = if_any(s->store_password),
-                        .sentinel_user = if_any(s->coord_sentinel_user),
-                        .sentinel_password = if_any(s->coord_sentinel_password),
-                        .store_sentinel_user = if_any(s->store_sentinel_user),
-                        .store_sentinel_password = if_any(s->store_sentinel_password) },
+        w->end = (struct coord_end_session){ .request.done = on_session_ended,
+                .options = coord_options(w->start),
                 .token = w->token,
-        };
-        coord_end_session(&w->loop, &w->end);
+                .through = w->tree };
+        coord_end_session(w->loop, &w->end);
 }
 
 static void on_store_closed(void *self)
@@ -74,10 +93,14 @@ static void on_store_closed(void *self)
         end_session(self);
 }
 
+static void leave_store(struct guard_work *w)
+{
+        store_close(w->store, on_store_closed, w);
+}
+
 static void on_returned(struct lease_returns *returns)
 {
-        struct guard_work *w = container_of(returns, struct guard_work, returns);
-        store_close(returns->store, on_store_closed, w);
+        leave_store(container_of(returns, struct guard_work, returns));
 }
 
 static void open_store(struct guard_work *w);
@@ -87,32 +110,79 @@ static void on_again(uv_timer_t *timer)
         open_store(timer->data);
 }
 
-static void on_open(struct store_request *request)
+/* The host is dead, and the store is open or cannot be opened at the moment. */
+static void give_back(struct guard_work *w)
 {
-        struct guard_work *w = container_of(request, struct guard_work, open.request);
-        w->returns.store = w->open.store;
-        if (request->status == 0) {
+        if (w->store && w->returns.count) {
+                w->returns.store = w->store;
                 lease_returns_start(&w->returns);
-        } else if (clock_boot_ms() < w->returns.until_ms) {
-                w->timer.data = w;
+        } else if (w->store) {
+                leave_store(w);
+        } else if (w->returns.count && clock_boot_ms() < w->returns.until_ms) {
                 (void)uv_timer_start(&w->timer, on_again, AGAIN_MS, 0);
         } else {
                 end_session(w);
         }
 }
 
+static void on_open(struct store_request *request)
+{
+        struct guard_work *w = container_of(request, struct guard_work, open.request);
+        w->is_opening = false;
+        w->store = w->open.store;
+        if (w->is_due)
+                give_back(w);
+        else if (!w->store)
+                (void)uv_timer_start(&w->timer, on_again, AGAIN_AHEAD_MS, 0);
+}
+
 static void open_store(struct guard_work *w)
 {
         const struct guard_start *s = w->start;
+        w->is_opening = true;
         w->open = (struct store_open){ .request.done = on_open,
                 .options = { .url = s->store_url,
                         .app = s->app,
                         .user = if_any(s->store_user),
                         .password = if_any(s->store_password),
                         .sentinel_user = if_any(s->store_sentinel_user),
-                        .sentinel_password = if_any(s->store_sentinel_password) } };
-        store_open(&w->loop, &w->open);
+                        .sentinel_password = if_any(s->store_sentinel_password),
+                        .tls = s->store_tls } };
+        store_open(w->loop, &w->open);
 }
+
+/* --- ahead -------------------------------------------------------------------------------------------------------- */
+
+static void on_visit(struct coord_request *request)
+{
+        struct guard_work *w = container_of(request, struct guard_work, visit.request);
+        w->tree = request->status ? NULL : w->visit.coord;
+        if (w->tree && w->is_over)
+                coord_close(w->tree, on_tree_closed, NULL);
+}
+
+static bool is_tls(const struct guard_start *s)
+{
+        return url_is_redis_tls(strcmp(s->coord_url, "redis") ? s->coord_url : s->store_url);
+}
+
+struct guard_work *guard_work_open(uv_loop_t *loop, const struct guard_start *start)
+{
+        struct guard_work *w = memory_zero(1, sizeof(*w));
+        w->start = start;
+        w->loop = loop;
+        (void)uv_timer_init(loop, &w->timer);
+        w->timer.data = w;
+        if (url_is_redis_tls(start->store_url))
+                open_store(w);
+        if (is_tls(start)) {
+                w->visit = (struct coord_open){ .request.done = on_visit, .options = coord_options(start) };
+                coord_open(loop, &w->visit);
+        }
+        return w;
+}
+
+/* --- the host is dead --------------------------------------------------------------------------------------------- */
 
 /* Collects the leases that the page shows as held, expired or not, and those that may have been granted.  The acquire
  * with the same nonce shows whether another host has one by now. */
@@ -134,19 +204,21 @@ static void collect(struct guard_work *w, const struct leases *leases)
         }
 }
 
-uint32_t guard_release(const struct guard_start *start, const struct leases *leases, const char *token)
+uint32_t guard_work_release(struct guard_work *w, const struct leases *leases, const char *token)
 {
-        struct guard_work w = { .start = start, .token = token, .returns = { .timer = &w.timer, .done = on_returned } };
-        lease_returns_init(&w.returns, leases->count);
-        collect(&w, leases);
-        (void)uv_loop_init(&w.loop);
-        (void)uv_timer_init(&w.loop, &w.timer);
-        if (w.returns.count)
-                open_store(&w);
-        else
-                end_session(&w);
-        (void)uv_run(&w.loop, UV_RUN_DEFAULT);
-        (void)uv_loop_close(&w.loop);
-        lease_returns_free(&w.returns);
-        return w.returns.released;
+        w->token = token;
+        w->is_due = true;
+        w->returns = (struct lease_returns){ .timer = &w->timer, .done = on_returned };
+        lease_returns_init(&w->returns, leases->count);
+        collect(w, leases);
+        (void)uv_timer_stop(&w->timer);
+        if (!w->is_opening && !w->store && w->returns.count)
+                open_store(w);
+        else if (!w->is_opening)
+                give_back(w);
+        (void)uv_run(w->loop, UV_RUN_DEFAULT);
+        uint32_t released = w->returns.released;
+        lease_returns_free(&w->returns);
+        free(w);
+        return released;
 }

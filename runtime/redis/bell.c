@@ -6,7 +6,8 @@
 #include "redis/redis_private.h"
 
 /* CLIENT TRACKING on the main connection redirects invalidations to the client id of the bell connection.  So the order
- * is: the bell subscribes, the main connection turns tracking on, then redis_look() makes all users read once.  If the
+ * is: the bell subscribes, the main connection turns tracking on, then redis_look() makes all users read once. Whatever
+ * is read rings, but for commands that are excepted (OPTOUT, `is_untracked`): so none is forgotten by mistake.  If the
  * bell's connection is lost, only this side notices: the server still reports tracking as on. */
 
 static void refused(struct server *server, const char *why)
@@ -33,6 +34,7 @@ static void on_armed(void *self, int status, const redisReply *reply)
         if (status || !server->bell || !server->bell->is_ready)
                 return;
         if (reply->type != REDIS_REPLY_ERROR) {
+                server->main->is_tracking = true;
                 server->bell_state = BELL_RINGS;
                 server->bell_failures = 0;
                 server->facts.has_tracking = true;
@@ -54,7 +56,8 @@ static void arm(struct server *server)
                 return;
         server->is_arming = true;
         (void)snprintf(id, sizeof(id), "%" PRIu64, server->bell->client_id);
-        conn_ask_words(server->main, WORDS("CLIENT", "TRACKING", "ON", "REDIRECT", id, "NOLOOP"), on_armed, server);
+        conn_ask_words(
+                server->main, WORDS("CLIENT", "TRACKING", "ON", "REDIRECT", id, "NOLOOP", "OPTOUT"), on_armed, server);
 }
 
 static void on_ready(struct conn *conn)
@@ -136,6 +139,17 @@ void bell_main_is_ready(struct server *server)
         } else {
                 open_bell(server);
         }
+}
+
+void redis_want_bell(struct redis *redis)
+{
+        struct server *server;
+        if (redis->options.wants_bell)
+                return;
+        redis->options.wants_bell = true;
+        for (server = redis->servers; server; server = server->next)
+                if (server->is_up)
+                        bell_main_is_ready(server);
 }
 
 void bell_tick(struct server *server, uint64_t now_ms)

@@ -6,8 +6,11 @@
 #include <utlist.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/memory.h"
+#include "base/sha1.h"
 #include "redis/redis_private.h"
+#include "tls/tls.h"
 
 /* Short, because another host can be asked. */
 #define ASK_ANY_TIMEOUT_MS 1000
@@ -104,6 +107,8 @@ void conn_close(struct conn *conn)
 static void on_up(struct redis_socket *sock)
 {
         struct conn *conn = conn_of(sock);
+        if (sock->stream)
+                (void)snprintf(conn->facts.tls, sizeof(conn->facts.tls), "%s", tls_stream_version(sock->stream));
         login_start(conn);
         mark_unflushed(conn);
 }
@@ -141,6 +146,12 @@ static void on_reply(struct redis_socket *sock, redisReply *reply)
                                         sock->address.host));
                 return;
         }
+        if (command->has_prefix) {
+                /* Whatever the server says to the prefix: if it refuses it, the command rings as others do. */
+                command->has_prefix = false;
+                freeReplyObject(reply);
+                return;
+        }
         queue_remove(&conn->sent, command);
         if (command->redis) {
                 conn->events->answered(conn, command, reply);
@@ -175,6 +186,24 @@ static const struct redis_socket_events redis_socket_events = {
         .closed = on_closed,
 };
 
+/* Certificates are renewed while connections live: a new connection gets what is in the files now. */
+static void refresh_certificates(struct redis *redis)
+{
+        struct error error = { "" };
+        char text[TLS_DESCRIPTION_MAX];
+        int r = redis->tls ? tls_context_refresh(redis->tls, &error) : 0;
+        if (r < 0) {
+                log_event(LEVEL_WARN, "certificates", "url=%s error=%s hint=%s", LOG_QUOTE(redis->url.text),
+                        LOG_QUOTE(error.text),
+                        LOG_QUOTE(
+                                "the certificates that were read before are used; repair the file, quiver check shows "
+                                "whether it is right"));
+        } else if (r > 0) {
+                tls_context_describe(redis->tls, text);
+                log_event(LEVEL_INFO, "certificates", "url=%s text=%s", LOG_QUOTE(redis->url.text), LOG_QUOTE(text));
+        }
+}
+
 struct conn *conn_open(struct redis *redis, enum conn_kind kind, const struct address *address,
         const struct conn_events *events, void *owner)
 {
@@ -189,7 +218,8 @@ struct conn *conn_open(struct redis *redis, enum conn_kind kind, const struct ad
         uint64_t timeout_ms = redis->options.deadline_ms;
         if (is_one_of_many(kind) && timeout_ms > ASK_ANY_TIMEOUT_MS)
                 timeout_ms = ASK_ANY_TIMEOUT_MS;
-        redis_socket_open(&conn->socket, redis->loop, address, timeout_ms, &redis_socket_events);
+        refresh_certificates(redis);
+        redis_socket_open(&conn->socket, redis->loop, address, redis->tls, timeout_ms, &redis_socket_events);
         if (kind == CONN_MAIN && redis_has_others(redis))
                 redis_wake_at(redis, conn->opened_at_ms + CONN_SILENT_MS);
         return conn;
@@ -208,13 +238,15 @@ bool conn_is_silent(const struct conn *conn, uint64_t now_ms)
         return since_ms && now_ms >= since_ms + CONN_SILENT_MS;
 }
 
-/* EVALSHA with the script's sha1, or EVAL with its text if the script is not loaded. */
+/* EVALSHA with the script's sha1, or EVAL with its text if the server said that it does not have it. */
 static void put_script(struct conn *conn, const struct redis_command *command)
 {
-        const struct redis_script *script = command->script;
+        struct redis_script *script = command->script;
+        if (!script->sha[0])
+                sha1_text(script->text, script->size, script->sha);
         bool is_read_only = command->argv_size[0] == strlen("EVALSHA_RO");
         redis_socket_put_count(&conn->socket, command->argc);
-        if (command->is_eval || !script->sha[0]) {
+        if (command->is_eval) {
                 redis_socket_put_word(&conn->socket, is_read_only ? "EVAL_RO" : "EVAL", is_read_only ? 7 : 4);
                 redis_socket_put_word(&conn->socket, script->text, script->size);
         } else {
@@ -240,6 +272,18 @@ void conn_send(struct conn *conn, struct redis_command *command)
         if (conn->kind == CONN_MAIN && redis_has_others(conn->redis))
                 redis_wake_at(conn->redis, command->sent_at_ms + CONN_SILENT_MS);
         mark_unflushed(conn);
+}
+
+void conn_send_untracked(struct conn *conn, struct redis_command *command)
+{
+        command->has_prefix = conn->is_tracking;
+        if (command->has_prefix) {
+                redis_socket_put_count(&conn->socket, 3);
+                redis_socket_put_word(&conn->socket, "CLIENT", 6);
+                redis_socket_put_word(&conn->socket, "CACHING", 7);
+                redis_socket_put_word(&conn->socket, "NO", 2);
+        }
+        conn_send(conn, command);
 }
 
 void conn_ask(struct conn *conn, int argc, const char *const *argv, const size_t *argv_size, told_fn *told, void *self)

@@ -55,6 +55,7 @@ struct conn {
         struct redis_facts facts;   /* filled in by the login */
         uint64_t client_id;         /* 0: unknown */
         bool is_ready;              /* logged in */
+        bool is_tracking;           /* what it reads rings, unless a command is excepted (CLIENT CACHING NO) */
         bool is_retiring;           /* gets no new commands, and is closed when `sent` is empty */
 
         /* private */
@@ -81,6 +82,8 @@ void conn_lose(struct conn *conn, int status);
 
 /* Puts a command into the output buffer and appends it to `sent`. */
 void conn_send(struct conn *conn, struct redis_command *command);
+/* The same, but first tells the server that what the command reads need not ring, if what the connection reads does. */
+void conn_send_untracked(struct conn *conn, struct redis_command *command);
 /* Sends a command for this folder itself.  `told` receives its reply, which may be an error reply, or a negative status
  * and no reply.  A NULL `told` ignores the answer. */
 typedef void told_fn(void *self, int status, const redisReply *reply);

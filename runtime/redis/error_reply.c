@@ -21,7 +21,7 @@ static const struct rule {
         { "CLUSTERDOWN", REPLY_LATER, -EBUSY },
         { "NOAUTH", REPLY_FAILED, -EACCES },
         { "WRONGPASS", REPLY_FAILED, -EACCES },
-        { "NOPERM", REPLY_FAILED, -EACCES },
+        { "NOPERM", REPLY_FAILED, -EPERM },
         { "OOM", REPLY_FAILED, -ENOSPC },
         { "MISCONF", REPLY_FAILED, -EIO },
         { "NOREPLICAS", REPLY_FAILED, -EIO },
@@ -48,10 +48,29 @@ enum reply_kind error_reply_judge(const redisReply *reply, int *ret_status)
                 *ret_status = rules[i].status;
                 return rules[i].verdict;
         }
+        if (denial_is(reply->str)) {
+                *ret_status = -EPERM;
+                return REPLY_FAILED;
+        }
         /* An error inside a script has READONLY in the middle of its text. */
         bool is_readonly = strstr(reply->str, "READONLY") != NULL;
         *ret_status = is_readonly ? -EROFS : -EREMOTEIO;
         return is_readonly ? REPLY_READONLY : REPLY_FAILED;
+}
+
+void error_reply_describe(const struct redis_command *command, const char *said, struct error *ret_error)
+{
+        const struct redis_script *script = command->script;
+        const char *in_lua = script ? strstr(said, "user_script") : NULL;
+        if (!in_lua) {
+                (void)error_set(ret_error, 0, "%s", said);
+                return;
+        }
+        (void)error_set(ret_error, 0,
+                "the script \"%s\" failed on %.*s: something stored there is not as Quiver writes it, \"quiver fsck\" "
+                "names "
+                "it; Redis says: %.300s",
+                script->name, (int)command->route.size, command->route.size ? command->route.data : "", said);
 }
 
 bool error_reply_target(const redisReply *reply, const struct address *from, uint16_t *ret_slot, struct address *ret_to)

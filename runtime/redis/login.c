@@ -62,8 +62,11 @@ void login_start(struct conn *conn)
         if (conn->redis->url.database && (conn->kind == CONN_MAIN || conn->kind == CONN_ALONE))
                 SAY(conn, LOGIN_SELECT, "SELECT", database);
         if (conn->kind == CONN_MAIN) {
-                SAY(conn, LOGIN_INFO, "INFO");
-                SAY(conn, LOGIN_CONFIG, "CONFIG", "GET", "appendonly", "appendfsync", "save");
+                if (o->wants_facts)
+                        SAY(conn, LOGIN_INFO, "INFO");
+                /* A user of one's own rarely has this right, and each refusal is an entry of the server's ACL log. */
+                if (o->wants_facts && !o->user && !conn->redis->is_config_refused)
+                        SAY(conn, LOGIN_CONFIG, "CONFIG", "GET", "appendonly", "appendfsync", "save");
                 say_scripts(conn, o);
         }
         if (conn->kind == CONN_BELL)
@@ -76,6 +79,23 @@ static int refuse(struct conn *conn, int status, const char *what)
 {
         char text[ADDRESS_TEXT_MAX];
         return error_set(&conn->socket.error, status, "%s: %s", address_format(&conn->socket.address, text), what);
+}
+
+/* The login needs this command: `otherwise` is the status if not the right to it is what lacks. */
+static int refuse_login(struct conn *conn, const char *command, const char *said, int otherwise)
+{
+        const struct redis_options *o = &conn->redis->options;
+        bool is_sentinel = conn->kind == CONN_SENTINEL || conn->kind == CONN_WATCH;
+        const char *user = is_sentinel ? o->sentinel_user : o->user;
+        char what[512];
+        if (!denial_is(said))
+                return refuse(conn, otherwise, said);
+        (void)snprintf(what, sizeof(what),
+                "the Redis user \"%s\" lacks the right to %s; \"quiver check --acl\" prints the rights of each role; "
+                "Redis "
+                "says: %.200s",
+                user ? user : "default", command, said);
+        return refuse(conn, -EACCES, what);
 }
 
 /* An error of an optional command is ignored, unless it means that no command would work. */
@@ -180,6 +200,8 @@ static int take_info(struct conn *conn, const redisReply *reply)
         char number[32] = "";
         COPY(facts->maxmemory_policy, "unknown");
         COPY(facts->appendonly, "unknown");
+        COPY(facts->appendfsync, "unknown");
+        COPY(facts->save, "unknown");
         if (reply->type != REDIS_REPLY_STRING)
                 return 0;
         (void)INFO_GET(reply, "redis_version", facts->version);
@@ -203,8 +225,8 @@ static int take_info(struct conn *conn, const redisReply *reply)
 static void take_config(struct conn *conn, const redisReply *reply)
 {
         struct redis_facts *facts = &conn->facts;
-        COPY(facts->appendfsync, "unknown");
-        COPY(facts->save, "unknown");
+        if (reply->type == REDIS_REPLY_ERROR)
+                conn->redis->is_config_refused = true;
         for (size_t i = 0; reply->type == REDIS_REPLY_ARRAY && i + 1 < reply->elements; i += 2) {
                 const redisReply *name = reply->element[i], *value = reply->element[i + 1];
                 if (name->type != REDIS_REPLY_STRING || value->type != REDIS_REPLY_STRING)
@@ -218,14 +240,12 @@ static void take_config(struct conn *conn, const redisReply *reply)
         }
 }
 
-/* Takes the script's sha1.  If the server does not allow loading, each call sends the text with EVAL. */
+/* If the server does not allow loading, the first call of each script sends its text with EVAL. */
 static int take_script(struct conn *conn, const redisReply *reply)
 {
         const struct redis_options *o = &conn->redis->options;
-        struct redis_script *script = o->scripts[conn->scripts_loaded++];
-        if (reply->type == REDIS_REPLY_STRING && reply->len == 40)
-                memcpy(script->sha, reply->str, 41);
-        else if (reply->type == REDIS_REPLY_ERROR && strncmp(reply->str, "NOPERM", 6) != 0) {
+        const struct redis_script *script = o->scripts[conn->scripts_loaded++];
+        if (reply->type == REDIS_REPLY_ERROR && !denial_is(reply->str)) {
                 char what[256];
                 (void)snprintf(what, sizeof(what), "script %s: %s", script->name, reply->str);
                 return refuse(conn, -EPROTO, what);
@@ -252,7 +272,7 @@ int login_reply(struct conn *conn, const redisReply *reply)
                 break; /* ignored: the name is only shown in CLIENT LIST */
         case LOGIN_SELECT:
                 if (is_error)
-                        r = refuse(conn, strncmp(reply->str, "NOPERM", 6) != 0 ? -EINVAL : -EACCES, reply->str);
+                        r = refuse_login(conn, "SELECT", reply->str, -EINVAL);
                 break;
         case LOGIN_INFO:
                 r = take_info(conn, reply);
@@ -271,7 +291,7 @@ int login_reply(struct conn *conn, const redisReply *reply)
                 break;
         case LOGIN_PING:
                 if (is_error)
-                        r = refuse(conn, -EACCES, reply->str);
+                        r = refuse_login(conn, "PING", reply->str, -EACCES);
                 break;
         }
         conn->step++;

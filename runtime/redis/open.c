@@ -7,6 +7,7 @@
 #include "redis/cluster.h"
 #include "redis/redis_private.h"
 #include "redis/sentinel.h"
+#include "tls/tls.h"
 
 #define DEADLINE_MS 5000
 
@@ -54,8 +55,12 @@ void redis_check_open(struct redis *redis)
         for (server = redis->servers; server; server = server->next) {
                 is_one_up |= server->is_up;
         }
+        const char *silence = "";
+        const struct conn *conn;
+        for (conn = redis->conns; conn && !*silence; conn = conn->next)
+                silence = redis_socket_silence(&conn->socket);
         if (!redis->why)
-                (void)error_set(&redis->why_text, 0, "%s: no answer in time", redis->url.text);
+                (void)error_set(&redis->why_text, 0, "%s: no answer in time%s", redis->url.text, silence);
         end_open(redis, is_one_up ? 0 : late_status(redis));
 }
 
@@ -69,6 +74,7 @@ static void copy_options(struct redis *redis, const struct redis_options *from)
         to->sentinel_user = text_copy(from->sentinel_user);
         to->sentinel_password = text_copy(from->sentinel_password);
         to->name = text_copy(from->name);
+        to->tls = tls_files_copy(&from->tls);
         if (!to->deadline_ms)
                 to->deadline_ms = DEADLINE_MS;
 }
@@ -95,6 +101,8 @@ void redis_open(uv_loop_t *loop, struct redis_open *open)
         int r = url_parse(redis->options.url, URL_FOR_STORE, "/", &redis->url, &redis->why_text);
         if (!r && !url_is_redis(&redis->url))
                 r = error_set(&redis->why_text, -EINVAL, "%s: not a Redis URL", redis->url.text);
+        if (!r && redis->url.is_tls)
+                r = tls_context_open(&redis->options.tls, &redis->tls, &redis->why_text);
         if (r) {
                 end_open(redis, r);
                 return;
@@ -151,6 +159,8 @@ static void on_handle_closed(uv_handle_t *handle)
         free((char *)redis->options.name);
         text_free_secret((char *)redis->options.password);
         text_free_secret((char *)redis->options.sentinel_password);
+        tls_files_free(&redis->options.tls);
+        tls_context_free(redis->tls);
         url_free(&redis->url);
         void (*closed)(void *self) = redis->closed;
         void *self = redis->closed_self;

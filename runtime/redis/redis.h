@@ -15,16 +15,17 @@
 
 #include "base/error.h"
 #include "base/span.h" /* struct span */
+#include "base/tls_files.h"
 
 struct redis;
 struct uv_loop_s;
 
-/* A Lua script, embedded at build time.  The server returns its sha1 when it loads it. */
+/* A Lua script, embedded at build time.  Its sha1, by which servers know it, is made when it is first sent. */
 struct redis_script {
         const char *name;
         const char *text;
         size_t size;
-        char sha[41]; /* set before opened(); "" if scripts may not be loaded: then EVAL sends the text */
+        char sha[41]; /* "": not sent yet */
 };
 
 struct redis_events {
@@ -41,13 +42,17 @@ struct redis_events {
 
 struct redis_options {
         /* redis://HOST:PORT/DB  redis+unix:PATH[?db=N]  redis+sentinel://h1:26379,h2/MASTER[/DB]  redis+cluster://h1,h2
-         */
+         * and with TLS rediss://, rediss+sentinel:// (Sentinels and servers), rediss+cluster:// */
         const char *url;
+        struct tls_files tls;                          /* copied; read again for new connections when they change */
         const char *user, *password;                   /* NULL: none.  Copied; the copies are wiped on close */
         const char *sentinel_user, *sentinel_password; /* NULL: none */
         const char *name;                              /* for CLIENT SETNAME; NULL: none */
-        struct redis_script **scripts;                 /* loaded on every main connection */
+        /* Loaded on every main connection, and again when the server forgot one: for users that may run scripts and may
+         * not load any.  Others need none here: a script that the server does not have is sent with EVAL. */
+        struct redis_script **scripts;
         uint32_t scripts_count;
+        bool wants_facts;                  /* ask INFO, and without a user of its own CONFIG GET, for redis_facts() */
         bool wants_bell;                   /* turn tracking on, if the server allows it */
         uint64_t deadline_ms;              /* of a command that sets none; 0: 5 s */
         const struct redis_events *events; /* NULL: none */
@@ -62,12 +67,12 @@ struct redis_options {
  *   -ECONNREFUSED, -EHOSTUNREACH  not sent, so not executed: not connected until the deadline (-EACCES or -ENOTSUP if
  *                                 that was the reason);
  *   -ETIMEDOUT, -ECONNRESET       sent but not answered: it may or may not have been executed, or may be executed
- * later; -EACCES    NOAUTH, WRONGPASS, NOPERM;        -EROFS     READONLY anywhere in the text; the master is searched
- * again; -ENOSPC    OOM;                              -EIO       MISCONF, NOREPLICAS; -EBUSY     BUSY, TRYAGAIN,
- * CLUSTERDOWN or LOADING that lasted until the deadline; -EPROTO    WRONGTYPE, BADVALUE, CROSSSLOT, NOSCRIPT after a
- * reload, syntax: a wrong command or unexpected data; -EREMOTEIO any other error reply, those of scripts included
- * (error.text is the server's); -ECANCELED redis_close(). MOVED, ASK and a first NOSCRIPT are handled here and not
- * reported.
+ * later; -EACCES    NOAUTH, WRONGPASS;                -EPERM     the user lacks a right: error.text names it; -EROFS
+ * READONLY anywhere in the text; the master is searched again; -ENOSPC    OOM;                              -EIO
+ * MISCONF, NOREPLICAS; -EBUSY     BUSY, TRYAGAIN, CLUSTERDOWN or LOADING that lasted until the deadline; -EPROTO
+ * WRONGTYPE, BADVALUE, CROSSSLOT, NOSCRIPT after a reload, syntax: a wrong command or unexpected data; -EREMOTEIO any
+ * other error reply, those of scripts included (error.text is the server's); -ECANCELED redis_close(). MOVED, ASK and a
+ * first NOSCRIPT are handled here and not reported.
  *
  * If a command is not answered in time, its connection is closed, and all other commands on it end with the same
  * status: answers come in order, so none of them would be answered either.  With Sentinel or Cluster the others are
@@ -83,7 +88,8 @@ struct redis_command {
         struct redis_script *script; /* if set, argv[0] is "EVALSHA" or "EVALSHA_RO", and argv[1] is taken from it */
         uint64_t deadline_ms;        /* from redis_send() on; 0: that of the options */
         bool is_tracked;             /* the keys that it reads must ring; those of other commands may ring too */
-        bool is_blocking;            /* BLMOVE, WAIT: runs on a connection of its own, which is closed on cancel */
+        bool is_untracked; /* the keys that it reads need not ring; where the server can be told so, they do not */
+        bool is_blocking;  /* BLMOVE, WAIT: runs on a connection of its own, which is closed on cancel */
         /* A command that is sent before a blocking one on the same connection; its answer is not reported.  WAIT counts
          * only the writes of its own connection, so it needs a write here, of any key of the same server. */
         const char **first_argv;
@@ -105,6 +111,7 @@ struct redis_command {
         uint64_t due_ms, retry_at_ms, sent_at_ms;
         unsigned tries;
         bool is_sent, is_eval, is_ended, is_first_refused;
+        bool has_prefix; /* the next answer on its connection is that of a command which was sent in front of it */
 };
 
 struct redis_open {
@@ -115,15 +122,18 @@ struct redis_open {
 };
 
 /* Connects and verifies that the server is a master (HELLO, INFO).  -EACCES, -EINVAL, -ENOTSUP (a server older
- * than 7.0) and -EPROTO (no Redis, or a script that does not compile) are reported at once.  Failures that may be
- * temporary are retried until `deadline_ms`, then reported as -ECONNREFUSED, -EHOSTUNREACH or -ETIMEDOUT; -ECANCELED
- * after redis_close().  The struct must stay valid until opened(), which is called on the loop, never inside
- * redis_open(). */
+ * than 7.0, or no OpenSSL for TLS) and -EPROTO (no Redis, or a script that does not compile) are reported at once; so
+ * are certificates that one side does not accept (-EACCES), and files of our own that cannot be used (-EINVAL).
+ * Failures that may be temporary are retried until `deadline_ms`, then reported as -ECONNREFUSED, -EHOSTUNREACH or
+ * -ETIMEDOUT; -ECANCELED after redis_close().  The struct must stay valid until opened(), which is called on the loop,
+ * never inside redis_open(). */
 void redis_open(struct uv_loop_s *loop, struct redis_open *open);
 /* Ends every command with -ECANCELED, then calls closed().  May be called from any callback of this file. */
 void redis_close(struct redis *redis, void (*closed)(void *self), void *self);
 
 void redis_send(struct redis *redis, struct redis_command *command);
+/* Turns tracking on, if the options did not; look() is called when it rings, or if it is refused. */
+void redis_want_bell(struct redis *redis);
 /* A command that waits or blocks ends with -ECANCELED, later, on the loop; the server may still execute a blocking one
  * until it has noticed the end of its connection.  A command that was sent on a shared connection is not affected, and
  * neither is one that is done. */
@@ -141,6 +151,7 @@ struct redis_facts {
         char maxmemory_policy[32];
         uint64_t maxmemory;
         uint32_t replicas;
+        char tls[16];      /* "TLSv1.3"; "": plain */
         bool has_tracking; /* doorbells arrive */
 };
 void redis_facts(const struct redis *redis, struct redis_facts *ret_facts);

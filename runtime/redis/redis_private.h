@@ -16,7 +16,8 @@ struct redis {
         uv_loop_t *loop;
         struct redis_options options; /* its texts are copies */
         struct url url;
-        uv_timer_t timer; /* the earliest due time of all deadlines, retries, reconnects and pings */
+        struct tls_context *tls; /* NULL: plain */
+        uv_timer_t timer;        /* the earliest due time of all deadlines, retries, reconnects and pings */
         uint64_t timer_at_ms;
         uv_prepare_t prepare; /* calls done() of ended commands, then writes */
         uv_idle_t idle;       /* active while `prepare` has work, so that the loop does not sleep */
@@ -38,6 +39,7 @@ struct redis {
         bool is_open_ended;
 
         bool has_said_no_tracking;
+        bool is_config_refused; /* CONFIG GET was: it is not asked for again, since each refusal is logged there */
         bool is_closing, is_torn_down, is_freeing;
         unsigned handles; /* libuv handles that are not closed yet */
         void (*closed)(void *self);
@@ -89,7 +91,14 @@ enum reply_kind {
         REPLY_MOVED,
         REPLY_ASK,
 };
+/* denial.c: whether the text of an error reply says that the user lacks a right; and that in words that say what to do.
+ */
+bool denial_is(const char *said);
+void denial_describe(const struct redis_command *command, const char *user, const char *said, struct error *ret_error);
+
 enum reply_kind error_reply_judge(const redisReply *reply, int *ret_status);
+/* The text for people: of an error inside a script it names the script and the key that it was sent for. */
+void error_reply_describe(const struct redis_command *command, const char *said, struct error *ret_error);
 /* Reads "MOVED 3999 10.0.0.7:6381"; an empty host means that of `from`.  False if it cannot be read. */
 bool error_reply_target(
         const redisReply *reply, const struct address *from, uint16_t *ret_slot, struct address *ret_to);

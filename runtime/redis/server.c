@@ -15,6 +15,8 @@
 /* How long a master that was replaced has for what it still owes: a healthy one answers within this, a hung one never
  * does. */
 #define REPLACED_MS 100
+/* Between two loads of all scripts: several commands find at once that they are gone. */
+#define LOAD_EVERY_MS 1000
 
 /* Ends all commands that were sent and not answered; they may or may not have been executed. */
 static void end_sent(struct conn *conn, int status, const char *text)
@@ -51,12 +53,37 @@ static void finish(struct redis_command *command, int status, redisReply *reply)
                 redis_end(command->redis, command, -ECONNRESET, "another server answered the first command");
                 return;
         }
+        const char *user = command->redis->options.user;
         command->status = status;
         command->reply = reply;
         command->redis = NULL;
-        if (status)
-                (void)error_set(&command->error, 0, "%s", reply->str);
+        if (status == -EPERM)
+                denial_describe(command, user, reply->str, &command->error);
+        else if (status)
+                error_reply_describe(command, reply->str, &command->error);
         command->done(command);
+}
+
+/* The server has forgotten its scripts (SCRIPT FLUSH).  Users who may not load any count on whoever loads them. */
+static void load_scripts(struct server *server)
+{
+        const struct redis_options *o = &server->redis->options;
+        uint64_t now_ms = clock_boot_ms();
+        if (!server->is_up || now_ms < server->load_after_ms)
+                return;
+        server->load_after_ms = now_ms + LOAD_EVERY_MS;
+        for (uint32_t i = 0; i < o->scripts_count; i++)
+                conn_ask(server->main, 3, (const char *const[]){ "SCRIPT", "LOAD", o->scripts[i]->text },
+                        (const size_t[]){ 6, 4, o->scripts[i]->size }, NULL, NULL);
+}
+
+/* The script is not there, and the user may not send it: a host will load it soon. */
+static void retry_unloaded(struct server *server, struct redis_command *command, const redisReply *reply)
+{
+        denial_describe(command, server->redis->options.user, reply->str, &command->error);
+        command->status = -EPERM;
+        command->is_eval = false;
+        redis_wait(server->redis, command, clock_boot_ms() + backoff_ms(command->tries++));
 }
 
 /* A command that was not executed is sent again; every other answer ends it. */
@@ -71,6 +98,7 @@ static void take_answer(struct server *server, struct redis_command *command, re
                 retry_later(server, command, reply, status);
         } else if (verdict == REPLY_RELOAD && command->script && !command->is_eval) {
                 command->is_eval = true;
+                load_scripts(server);
                 if (server->is_up)
                         server_send(server, command);
                 else
@@ -78,6 +106,8 @@ static void take_answer(struct server *server, struct redis_command *command, re
         } else if ((verdict == REPLY_MOVED || verdict == REPLY_ASK) && redis->cluster &&
                    cluster_redirect(redis->cluster, server, command, reply, verdict == REPLY_ASK)) {
                 return;
+        } else if (status == -EPERM && command->is_eval && strstr(reply->str, "'eval")) {
+                retry_unloaded(server, command, reply);
         } else {
                 if (verdict == REPLY_READONLY)
                         server_doubt(server);
@@ -119,7 +149,8 @@ static void on_main_ready(struct conn *conn)
         server->facts = conn->facts;
         address_format(&server->address, address);
         (void)snprintf(server->facts.server, sizeof(server->facts.server), "%s", address);
-        (void)snprintf(text, sizeof(text), "%s answers: Redis %s, %s", address, conn->facts.version, conn->facts.role);
+        (void)snprintf(text, sizeof(text), "%s answers: Redis %s, %s%s%s", address, conn->facts.version,
+                conn->facts.role, conn->facts.tls[0] ? ", " : "", conn->facts.tls);
         redis_state(server->redis, true, text);
         leave_old_master(server);
         if (server->redis->options.wants_bell)
@@ -281,6 +312,11 @@ void server_send(struct server *server, struct redis_command *command)
 {
         if (command->is_blocking) {
                 send_alone(server, command);
+                return;
+        }
+        /* ASKING and CLIENT CACHING are both of the very next command: only one of them can stand before it. */
+        if (command->is_untracked && !command->target) {
+                conn_send_untracked(server->main, command);
                 return;
         }
         put_asking(server->main, command);

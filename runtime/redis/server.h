@@ -23,8 +23,9 @@ struct server {
         bool is_down_said;
         unsigned failures;
         uint64_t up_at_ms;
-        uint64_t retry_at_ms; /* 0: no retry is due */
-        uint64_t leave_at_ms; /* when the last answers of a master that was replaced are given up; 0: never */
+        uint64_t retry_at_ms;   /* 0: no retry is due */
+        uint64_t load_after_ms; /* not before this are all scripts loaded again */
+        uint64_t leave_at_ms;   /* when the last answers of a master that was replaced are given up; 0: never */
         struct redis_facts facts;
 
         enum bell_state bell_state;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "tls/tls.h"
 
 #define READ_BYTES   16384 /* hiredis moves the rest of its buffer after each reply, so small reads cost less */
 #define READS_MAX    16    /* per iteration, so that a fast server cannot occupy the loop */
@@ -38,6 +39,16 @@ const char *address_format(const struct address *address, char text[ADDRESS_TEXT
         return text;
 }
 
+static void on_poll(uv_poll_t *poll, int status, int events);
+
+static void want_write(struct redis_socket *sock, bool is_wanted)
+{
+        if (sock->is_polling_write == is_wanted)
+                return;
+        sock->is_polling_write = is_wanted;
+        (void)uv_poll_start(sock->poll, UV_READABLE | (is_wanted ? UV_WRITABLE : 0), on_poll);
+}
+
 static void free_handle(uv_handle_t *handle)
 {
         free(handle);
@@ -49,6 +60,8 @@ static void drop_socket(struct redis_socket *sock)
                 return;
         uv_close((uv_handle_t *)sock->poll, free_handle);
         sock->poll = NULL;
+        tls_stream_close(sock->stream);
+        sock->stream = NULL;
         (void)close(sock->fd);
 }
 
@@ -60,13 +73,21 @@ static void go_down(struct redis_socket *sock, int status)
         sock->events->down(sock, status);
 }
 
+const char *redis_socket_silence(const struct redis_socket *sock)
+{
+        return sock->stream && !sock->is_up
+                       ? " to the TLS handshake; a port without TLS is silent, too: its URL is redis://, not rediss://"
+                       : "";
+}
+
 static void on_timer(uv_timer_t *timer)
 {
         struct redis_socket *sock = timer->data;
         if (!sock->failed) {
                 char text[ADDRESS_TEXT_MAX];
-                sock->failed = error_set(&sock->error, -ETIMEDOUT, "%s: no answer within %llu ms",
-                        address_format(&sock->address, text), (unsigned long long)sock->timeout_ms);
+                sock->failed = error_set(&sock->error, -ETIMEDOUT, "%s: no answer within %llu ms%s",
+                        address_format(&sock->address, text), (unsigned long long)sock->timeout_ms,
+                        redis_socket_silence(sock));
         }
         go_down(sock, sock->failed);
 }
@@ -94,6 +115,9 @@ static int parse_failed(struct redis_socket *sock)
 {
         char text[ADDRESS_TEXT_MAX];
         address_format(&sock->address, text);
+        if (sock->has_tls_alert)
+                return error_set(&sock->error, -EPROTO,
+                        "%s speaks TLS on this port; write rediss:// in place of redis://", text);
         if (sock->reader->err == REDIS_ERR_OOM)
                 return error_set(
                         &sock->error, -EMSGSIZE, "%s: a reply of more than %u elements", text, REPLY_ELEMENTS_MAX);
@@ -104,6 +128,9 @@ static int parse_failed(struct redis_socket *sock)
 static int parse(struct redis_socket *sock, const char *data, size_t size)
 {
         sock->reply_bytes += size;
+        /* The head of an alert: how a server that expects TLS answers anything else. */
+        if (!sock->is_settled && size > 1 && data[0] == 0x15 && data[1] == 3)
+                sock->has_tls_alert = true;
         if (redisReaderFeed(sock->reader, data, size) != REDIS_OK)
                 return parse_failed(sock);
         while (!sock->is_closing) {
@@ -123,23 +150,47 @@ static int parse(struct redis_socket *sock, const char *data, size_t size)
         return 0;
 }
 
+/* Bytes received; 0: none at the moment; or a negative errno with the text set. */
+static ssize_t receive(struct redis_socket *sock, char *data, size_t size)
+{
+        char text[ADDRESS_TEXT_MAX];
+        if (sock->stream) {
+                ssize_t got = tls_stream_read(sock->stream, data, size, &sock->error);
+                return got < 0 ? error_prefix(&sock->error, (int)got, "%s", address_format(&sock->address, text)) : got;
+        }
+        ssize_t n = recv(sock->fd, data, size, 0);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+                return 0;
+        if (n > 0) {
+                sock->has_received = true;
+                return n;
+        }
+        /* Redis with TLS says nothing to whoever speaks none. */
+        const char *hint = sock->has_received || !sock->address.port
+                                   ? ""
+                                   : " before it had said anything; if this port is for TLS, write rediss://";
+        address_format(&sock->address, text);
+        if (n < 0)
+                return error_set(&sock->error, -ECONNRESET, "%s: %s%s", text, strerror(errno), hint);
+        return error_set(&sock->error, -ECONNRESET, "%s closed the connection%s", text, hint);
+}
+
 /* Reads and parses what has arrived.  0, or a negative errno with the text set. */
 static int read_some(struct redis_socket *sock)
 {
         char data[READ_BYTES];
-        char text[ADDRESS_TEXT_MAX];
-        for (int i = 0; i < READS_MAX && !sock->is_closing; i++) {
-                ssize_t n = recv(sock->fd, data, sizeof(data), 0);
-                if (n < 0 && (errno == EAGAIN || errno == EINTR))
-                        return 0;
-                if (n < 0)
-                        return error_set(&sock->error, -ECONNRESET, "%s: %s", address_format(&sock->address, text),
-                                strerror(errno));
-                if (n == 0)
-                        return error_set(&sock->error, -ECONNRESET, "%s closed the connection",
-                                address_format(&sock->address, text));
+        if (sock->stream)
+                tls_stream_refill(sock->stream, READS_MAX);
+        /* Of a stream everything is taken that its reads of the socket have brought. */
+        for (int i = 0; (sock->stream || i < READS_MAX) && !sock->is_closing; i++) {
+                ssize_t n = receive(sock, data, sizeof(data));
+                sock->is_read_stuck = sock->stream && n == 0 && tls_stream_wants_write(sock->stream);
+                if (sock->is_read_stuck)
+                        want_write(sock, true);
+                if (n <= 0)
+                        return (int)n;
                 int r = parse(sock, data, (size_t)n);
-                if (r || (size_t)n < sizeof(data))
+                if (r || (!sock->stream && (size_t)n < sizeof(data)))
                         return r;
         }
         return 0;
@@ -179,16 +230,6 @@ void redis_socket_put(struct redis_socket *sock, int argc, const char *const *ar
                 redis_socket_put_word(sock, argv[i], argv_size[i]);
 }
 
-static void on_poll(uv_poll_t *poll, int status, int events);
-
-static void want_write(struct redis_socket *sock, bool is_wanted)
-{
-        if (sock->is_polling_write == is_wanted)
-                return;
-        sock->is_polling_write = is_wanted;
-        (void)uv_poll_start(sock->poll, UV_READABLE | (is_wanted ? UV_WRITABLE : 0), on_poll);
-}
-
 /* Drops the sent part of the buffer: with a slow server the buffer may never become empty. */
 static void forget_sent(struct redis_socket *sock)
 {
@@ -199,17 +240,39 @@ static void forget_sent(struct redis_socket *sock)
         sock->out_sent = 0;
 }
 
+/* Sends a part of the buffer.  Returns whether it can go on when the socket is writable.  An error is ignored here: the
+ * next read reports it. */
+static bool send_some(struct redis_socket *sock)
+{
+        const char *data = (const char *)sock->out.data + sock->out_sent;
+        size_t size = sock->out.size - sock->out_sent;
+        if (sock->stream) {
+                ssize_t n = tls_stream_write(sock->stream, data, size, NULL);
+                if (n > 0)
+                        sock->out_sent += (size_t)n;
+                sock->is_stuck = n == 0 && !tls_stream_wants_write(sock->stream);
+                return n > 0 || (n == 0 && !sock->is_stuck);
+        }
+        ssize_t n = send(sock->fd, data, size, MSG_NOSIGNAL);
+        if (n > 0)
+                sock->out_sent += (size_t)n;
+        return n >= 0 || errno == EAGAIN || errno == EINTR || errno == ENOBUFS;
+}
+
 void redis_socket_flush(struct redis_socket *sock)
 {
         if (!sock->is_up || !sock->poll || !sock->out.size)
                 return;
-        ssize_t n = send(sock->fd, sock->out.data + sock->out_sent, sock->out.size - sock->out_sent, MSG_NOSIGNAL);
-        /* An error of send() is ignored here: the next read reports it. */
-        if (n > 0)
-                sock->out_sent += (size_t)n;
+        size_t before;
+        bool can_go_on;
+        do {
+                before = sock->out_sent;
+                can_go_on = send_some(sock);
+                /* A record of TLS holds 16 KiB: all of them are to leave now, if the socket takes them. */
+        } while (sock->stream && sock->out_sent > before && sock->out_sent < sock->out.size);
         if (sock->out_sent < sock->out.size) {
                 forget_sent(sock);
-                want_write(sock, n >= 0 || errno == EAGAIN || errno == EINTR || errno == ENOBUFS);
+                want_write(sock, can_go_on);
                 return;
         }
         if (!sock->is_settled)
@@ -219,7 +282,7 @@ void redis_socket_flush(struct redis_socket *sock)
                 buffer_free(&sock->out);
         else
                 buffer_clear(&sock->out);
-        want_write(sock, false);
+        want_write(sock, sock->is_read_stuck);
 }
 
 /* --- connecting --------------------------------------------------------------------------------------------------- */
@@ -238,40 +301,90 @@ static bool is_own_echo(int fd)
         return here.ss_family != AF_UNIX && here_size == there_size && !memcmp(&here, &there, here_size);
 }
 
+/* Whether the socket is connected; if not, the next address is tried. */
+static bool is_connected(struct redis_socket *sock)
+{
+        int failure = 0;
+        socklen_t size = sizeof(failure);
+        if (getsockopt(sock->fd, SOL_SOCKET, SO_ERROR, &failure, &size))
+                failure = errno;
+        else if (!failure && is_own_echo(sock->fd))
+                failure = ECONNREFUSED;
+        if (!failure)
+                return true;
+        char text[ADDRESS_TEXT_MAX];
+        sock->failed =
+                error_set(&sock->error, -failure, "%s: %s", address_format(&sock->address, text), strerror(failure));
+        drop_socket(sock);
+        connect_next(sock);
+        return false;
+}
+
+static void go_up(struct redis_socket *sock)
+{
+        sock->is_up = true;
+        want_write(sock, false);
+        sock->events->up(sock);
+}
+
+static void refuse_tls(struct redis_socket *sock, int status)
+{
+        char text[ADDRESS_TEXT_MAX];
+        go_down(sock, error_prefix(&sock->error, status, "%s", address_format(&sock->address, text)));
+}
+
+/* Goes on with the handshake, as far as that goes without waiting. */
+static void shake(struct redis_socket *sock)
+{
+        int r = tls_stream_shake(sock->stream, &sock->error);
+        if (r < 0)
+                refuse_tls(sock, r);
+        else if (r > 0)
+                go_up(sock);
+        else
+                want_write(sock, tls_stream_wants_write(sock->stream));
+}
+
+static void begin(struct redis_socket *sock)
+{
+        if (!is_connected(sock))
+                return;
+        sock->failed = 0; /* of the addresses that were tried before */
+        sock->is_polling_write = true;
+        if (!sock->tls) {
+                go_up(sock);
+                return;
+        }
+        int r = tls_stream_open(sock->tls, sock->fd, sock->address.host, &sock->stream, &sock->error);
+        if (r)
+                refuse_tls(sock, r);
+        else
+                shake(sock);
+}
+
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
         struct redis_socket *sock = poll->data;
         if (!sock->is_up) {
-                int failure = 0;
-                socklen_t size = sizeof(failure);
-                if (getsockopt(sock->fd, SOL_SOCKET, SO_ERROR, &failure, &size))
-                        failure = errno;
-                else if (!failure && is_own_echo(sock->fd))
-                        failure = ECONNREFUSED;
-                if (failure) {
-                        char text[ADDRESS_TEXT_MAX];
-                        sock->failed = error_set(&sock->error, -failure, "%s: %s", address_format(&sock->address, text),
-                                strerror(failure));
-                        drop_socket(sock);
-                        connect_next(sock);
-                        return;
-                }
-                sock->is_up = true;
-                sock->is_polling_write = true;
-                want_write(sock, false);
-                sock->events->up(sock);
+                if (sock->stream)
+                        shake(sock);
+                else
+                        begin(sock);
                 return;
         }
         int r = 0;
-        /* Read before writing: an error that the server sent before closing tells more than EPIPE. */
-        if (status < 0 || events & UV_READABLE)
+        /* Read before writing: an error that the server sent before closing tells more than EPIPE.  A stream may have
+         * to write before it can read on. */
+        if (status < 0 || events & UV_READABLE || sock->stream)
                 r = read_some(sock);
         if (sock->is_closing)
                 return;
         if (r)
                 go_down(sock, r);
-        else if (events & UV_WRITABLE)
+        else if (sock->out.size && (events & UV_WRITABLE || sock->is_stuck))
                 redis_socket_flush(sock);
+        else if (events & UV_WRITABLE)
+                want_write(sock, sock->is_read_stuck);
 }
 
 static void set_tcp_options(int fd)
@@ -375,10 +488,12 @@ static void connect_unix(struct redis_socket *sock)
                 fail_later(sock, error_set(&sock->error, r, "%s: %s", path, strerror(-r)));
 }
 
-void redis_socket_open(struct redis_socket *sock, uv_loop_t *loop, const struct address *address, uint64_t timeout_ms,
-        const struct redis_socket_events *events)
+void redis_socket_open(struct redis_socket *sock, uv_loop_t *loop, const struct address *address,
+        struct tls_context *tls, uint64_t timeout_ms, const struct redis_socket_events *events)
 {
-        *sock = (struct redis_socket){ .address = *address, .events = events, .loop = loop, .timeout_ms = timeout_ms };
+        *sock = (struct redis_socket){
+                .address = *address, .events = events, .loop = loop, .tls = tls, .timeout_ms = timeout_ms
+        };
         sock->reader = memory_or_abort(redisReaderCreate());
         sock->functions = *sock->reader->fn;
         sock->create_array = sock->functions.createArray;

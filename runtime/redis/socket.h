@@ -30,10 +30,12 @@ bool address_is_equal(const struct address *a, const struct address *b);
 const char *address_format(const struct address *address, char text[ADDRESS_TEXT_MAX]);
 
 struct redis_socket;
+struct tls_context;
+struct tls_stream;
 
 /* Called from the loop, never inside a call of this file. */
 struct redis_socket_events {
-        void (*up)(struct redis_socket *sock); /* connected: commands can be sent */
+        void (*up)(struct redis_socket *sock); /* connected, and TLS begun: commands can be sent */
         /* One reply, which the receiver frees. */
         void (*reply)(struct redis_socket *sock, redisReply *reply);
         /* The connection failed or ended, error.text has the reason; the owner closes the socket. */
@@ -57,8 +59,14 @@ struct redis_socket {
         struct addrinfo *found, *next_found;
         uv_poll_t *poll; /* NULL: no socket */
         int fd;
-        int failed; /* a status that the timer will report */
+        struct tls_context *tls;   /* NULL: plain */
+        struct tls_stream *stream; /* NULL: plain, or not connected yet */
+        int failed;                /* a status that the timer will report */
         bool is_up, is_settled, is_polling_write;
+        bool is_stuck;      /* the stream must read before it can write on */
+        bool is_read_stuck; /* the stream must write before it can read on */
+        bool has_received;  /* plain: the server has said something */
+        bool has_tls_alert; /* a plain connection got the answer of a server that expects TLS */
         size_t out_sent;
         redisReader *reader;
         redisReplyObjectFunctions functions;
@@ -67,9 +75,12 @@ struct redis_socket {
         uint32_t reply_elements;
 };
 
-/* Begins to connect.  If redis_socket_settled() is not called within `timeout_ms`, the socket fails. */
-void redis_socket_open(struct redis_socket *sock, uv_loop_t *loop, const struct address *address, uint64_t timeout_ms,
-        const struct redis_socket_events *events);
+/* Begins to connect, with TLS if there is a context; it must live as long as the socket.  If redis_socket_settled() is
+ * not called within `timeout_ms`, the socket fails. */
+void redis_socket_open(struct redis_socket *sock, uv_loop_t *loop, const struct address *address,
+        struct tls_context *tls, uint64_t timeout_ms, const struct redis_socket_events *events);
+/* What to say of a server that does not answer, besides that: "", or that it is the TLS handshake. */
+const char *redis_socket_silence(const struct redis_socket *sock);
 /* Ends the timeout.  From now on the output buffer holds no password and is not wiped. */
 void redis_socket_settled(struct redis_socket *sock);
 /* Appends a command in the Redis protocol to `out`. */

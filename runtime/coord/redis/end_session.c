@@ -3,6 +3,7 @@
  *         token: NUMBER-NONCE */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "coord/redis/redis_tree.h"
@@ -57,10 +58,38 @@ static void ask(struct session_end *base)
         rtree_op_send(op, tree->remote.coord.session_ms);
 }
 
+static void on_ended_through(struct tree_op *op)
+{
+        struct coord_end_session *end = op->self;
+        int status = op->command.status;
+        struct error error = op->command.error;
+        rtree_op_free(op);
+        if (status)
+                coord_finish_error(&end->request, status, "%s", error.text);
+        else
+                coord_finish(&end->request, 0);
+}
+
+/* Over a connection that is there: a new one would cost time that the tasks of a dead host wait for. */
+static void ask_through(struct redis_tree *tree, const struct redis_session_end *ending, struct coord_end_session *end)
+{
+        struct tree_op *op = rtree_finish_op(tree, ending->number, ending->nonce, on_ended_through);
+        op->self = end;
+        rtree_op_send(op, tree->remote.coord.session_ms);
+}
+
 void rtree_end_session(struct uv_loop_s *loop, struct coord_end_session *end)
 {
+        struct redis_tree *through = (struct redis_tree *)end->through;
         struct redis_session_end *ending = session_end_new(end, sizeof(*ending), ask);
-        if (!end->request.status && !token_read(end->token, ending))
+        bool is_read = !end->request.status && token_read(end->token, ending);
+        if (is_read && through && through->redis) {
+                ask_through(through, ending, end);
+                explicit_bzero(ending, sizeof(*ending));
+                free(ending);
+                return;
+        }
+        if (!end->request.status && !is_read)
                 session_end_refuse(&ending->base, "not the token of a session in Redis");
         uint64_t patience_ms = end->options.session_ms ? end->options.session_ms : REMOTE_SESSION_DEFAULT_MS;
         rtree_make(loop, &ending->base.open, patience_ms);

@@ -21,6 +21,7 @@ static void tree_free(struct remote *remote)
         text_free_secret(tree->sentinel_password);
         free(tree->user);
         free(tree->sentinel_user);
+        tls_files_free(&tree->tls);
         free((char *)tree->redis_url);
         free(tree->prefix);
         free(tree);
@@ -90,7 +91,8 @@ static void on_look(void *self)
 static void on_state(void *self, bool is_up, const char *text)
 {
         struct redis_tree *tree = self;
-        if (tree->redis) /* at first the opener waits for the session anyway */
+        /* At first the opener waits for the session anyway; a visitor has none. */
+        if (tree->redis && !tree->remote.coord.is_visitor)
                 log_event(LEVEL_INFO, "coordination-redis", "up=%d text=%s", is_up, LOG_QUOTE(text));
         if (is_up)
                 remote_beat_soon(&tree->remote);
@@ -103,14 +105,14 @@ static bool is_final(int status)
         return status == -EACCES || status == -EINVAL || status == -ENOTSUP || status == -EPROTO;
 }
 
-static void refuse(struct redis_tree *tree, int status)
+void rtree_refuse(struct redis_tree *tree, int status, const char *why)
 {
         struct coord_open *opening = tree->remote.opening;
         if (!opening) {
-                remote_refuse_all(&tree->remote, status, tree->redis_open.error.text);
+                remote_refuse_all(&tree->remote, status, why);
                 return;
         }
-        opening->request.status = error_set(&opening->request.error, status, "%s", tree->redis_open.error.text);
+        opening->request.status = error_set(&opening->request.error, status, "%s", why);
         tree->remote.is_closing = true;
         disconnect(tree);
 }
@@ -124,13 +126,15 @@ static void on_connected(struct redis_open *open, int status)
         if (status) {
                 tree->connect_at_ms = clock_boot_ms() + remote_beat_every_ms(&tree->remote);
                 if (is_final(status))
-                        refuse(tree, status);
+                        rtree_refuse(tree, status, tree->redis_open.error.text);
                 remote_wake_at(&tree->remote, tree->connect_at_ms);
                 return;
         }
         tree->redis = open->redis;
         tree->remote.refusal.text[0] = 0;
-        tree->opening_by_ms = 0;
+        /* Others wait for the first answer to a heartbeat: a user may log in and yet lack the rights to go on. */
+        if (tree->remote.coord.is_visitor)
+                tree->opening_by_ms = 0;
         remote_flush(&tree->remote);
         remote_beat_soon(&tree->remote);
 }
@@ -144,9 +148,8 @@ static void start_connecting(struct redis_tree *tree)
                         .password = tree->password,
                         .sentinel_user = tree->sentinel_user,
                         .sentinel_password = tree->sentinel_password,
+                        .tls = tree->tls,
                         .name = "quiver-coordination",
-                        .scripts = tree->scripts.pointers,
-                        .scripts_count = TREE_SCRIPTS,
                         .wants_bell = !tree->remote.coord.is_visitor,
                         .deadline_ms = tree->remote.coord.session_ms,
                         .events = &tree->redis_events } };
@@ -191,6 +194,7 @@ static int choose_redis(struct redis_tree *tree, const struct coord_options *opt
         tree->password = text_copy(is_stores ? options->store_password : options->password);
         tree->sentinel_user = text_copy(is_stores ? options->store_sentinel_user : options->sentinel_user);
         tree->sentinel_password = text_copy(is_stores ? options->store_sentinel_password : options->sentinel_password);
+        tree->tls = tls_files_copy(is_stores ? &options->store_tls : &options->tls);
         return 0;
 }
 
@@ -230,4 +234,5 @@ const struct coord_driver redis_tree_driver = {
         .start = remote_start,
         .token = rtree_token,
         .close = rtree_close,
+        .rights = rtree_rights,
 };

@@ -26,6 +26,7 @@ struct redis_tree {
         /* the connection */
         const char *redis_url;
         char *user, *password, *sentinel_user, *sentinel_password;
+        struct tls_files tls;
         struct redis_open redis_open;
         struct redis_events redis_events;
         bool is_connecting;
@@ -46,6 +47,9 @@ struct redis_tree {
 /* Finishes the request when there is a connection, when it is clear that there will be none, or after `patience_ms`: a
  * tree may be opened while Redis is down. */
 void rtree_make(struct uv_loop_s *loop, struct coord_open *open, uint64_t patience_ms);
+/* The server refuses this user: whoever opens the tree is told, or all who ask it for something. */
+void rtree_refuse(struct redis_tree *tree, int status, const char *why);
+bool rtree_rights(const struct coord_options *options, bool is_for_sentinels, struct rights *to);
 void rtree_close(struct coord *coord, void (*closed)(void *self), void *self);
 
 /* --- op.c --- */

@@ -79,11 +79,18 @@ static void prove(struct redis_tree *tree, uint64_t next_end_ms)
                 remote->next_beat_ms = now_ms + next_end_ms + 1 + (uint64_t)random() % REAP_SPREAD_MS;
 }
 
+static bool is_refused(const struct tree_op *op)
+{
+        return op->command.status == -EACCES || op->command.status == -EPERM;
+}
+
 static void beat_failed(struct redis_tree *tree, const struct tree_op *op)
 {
-        if (op->command.status == -EACCES)
-                remote_refuse_all(&tree->remote, -EACCES, op->command.error.text);
-        tree->remote.next_beat_ms = clock_boot_ms() + AGAIN_MS;
+        /* Rights do not come back by themselves, and each refusal is an entry of the server's ACL log. */
+        uint64_t pause_ms = is_refused(op) ? remote_beat_every_ms(&tree->remote) : AGAIN_MS;
+        tree->remote.next_beat_ms = clock_boot_ms() + pause_ms;
+        if (is_refused(op))
+                rtree_refuse(tree, -EACCES, op->command.error.text);
 }
 
 static void note_broken(struct redis_tree *tree, struct span why)
@@ -98,6 +105,13 @@ static void beat_answered(struct tree_op *op)
         struct redis_tree *tree = op->tree;
         const redisReply *reply = op->command.reply;
         tree->remote.beat = NULL;
+        if (tree->remote.opening && !is_refused(op)) {
+                remote_tell_opened(&tree->remote);
+                if (tree->remote.is_closing) { /* by whoever was told */
+                        rtree_op_free(op);
+                        return;
+                }
+        }
         if (op->command.status) {
                 beat_failed(tree, op);
         } else {

@@ -8,7 +8,8 @@
 #include "base/numbers.h"
 #include "store/redis/redis_store.h"
 
-#define POLL_MS 500 /* without a bell, and for replies: a ring can be lost */
+#define POLL_MS       500 /* without a bell, and for replies: a ring can be lost */
+#define POLL_FIRST_MS 10  /* for a reply, without a bell */
 
 void bell_own_write(struct redis_store *s, uint32_t shard)
 {
@@ -94,7 +95,8 @@ static void on_look(void *self)
         if (s->open || s->is_closing)
                 return;
         redis_facts(s->redis, &facts);
-        s->poll_ms = facts.has_tracking ? 0 : POLL_MS;
+        s->poll_ms = facts.has_tracking || !s->has_bell ? 0 : POLL_MS;
+        s->no_scripts.text[0] = 0; /* as another user, or with other rights */
         replies_look(s);
         record_check(s);
         if (s->bell.look)
@@ -151,6 +153,12 @@ void bell_init(struct redis_store *s, const struct store_options *options)
         s->handles = 2;
 }
 
+void bell_want(struct redis_store *s)
+{
+        s->has_bell = true;
+        redis_want_bell(s->redis);
+}
+
 /* --- the timer --------------------------------------------------------------------------------------------------- */
 
 static void on_timer(uv_timer_t *timer)
@@ -166,12 +174,13 @@ static void on_timer(uv_timer_t *timer)
 void bell_set_timer(struct redis_store *s)
 {
         uint64_t in_ms = s->poll_ms && s->bell.look ? s->poll_ms : UINT64_MAX;
-        if (s->waiting && POLL_MS < in_ms)
-                in_ms = POLL_MS;
         for (struct store_request *request = s->waiting; request; request = request->next) {
-                uint64_t until = ((struct store_reply *)request)->deadline_ms;
-                uint64_t left = until > uv_now(s->loop) ? until - uv_now(s->loop) : 0;
-                in_ms = min_u64(left, in_ms);
+                const struct store_reply *reply = (const struct store_reply *)request;
+                uint64_t left = reply->deadline_ms > uv_now(s->loop) ? reply->deadline_ms - uv_now(s->loop) : 0;
+                uint64_t waited = reply->wait_ms > left ? reply->wait_ms - left : 0;
+                /* Where nothing rings, one that may come soon is looked for often. */
+                uint64_t again = s->poll_ms ? min_u64(waited / 4 + POLL_FIRST_MS, POLL_MS) : POLL_MS;
+                in_ms = min_u64(min_u64(left, again), in_ms);
         }
         /* Listening alone keeps no loop alive. */
         if (s->waiting)

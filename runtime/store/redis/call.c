@@ -137,6 +137,17 @@ struct redis_call *call_script(struct redis_op *op, enum script_number script, u
         return call;
 }
 
+struct redis_call *call_script_unrung(struct redis_op *op, enum script_number script, uint32_t shard, unsigned args)
+{
+        static const unsigned few[] = { 0, 2, SHARD_KEYS - 1 };
+        unsigned keys = op->s->is_cluster ? 3 : 2;
+        struct redis_call *call = call_script_keys(op, script, keys, args);
+        call->shard = shard;
+        for (unsigned i = 0; i < keys; i++)
+                call_put(call, shard_key(op->s, shard, few[i]));
+        return call;
+}
+
 void call_put(struct redis_call *call, struct span argument)
 {
         int at = call->command.argc++;
@@ -195,6 +206,12 @@ static struct span first_key(const struct redis_call *call)
 
 void call_send(struct redis_call *call)
 {
+        call_start(call, first_key(call), false);
+}
+
+void call_send_untracked(struct redis_call *call)
+{
+        call->command.is_untracked = true;
         call_start(call, first_key(call), false);
 }
 

@@ -121,8 +121,12 @@ static int facts_check(struct redis_store *s, struct error *error)
 {
         struct redis_facts facts;
         redis_facts(s->redis, &facts);
-        s->store.durability = describe(&facts);
-        s->poll_ms = facts.has_tracking ? 0 : 500;
+        if (s->redis_open.options.wants_facts)
+                s->store.durability = describe(&facts);
+        else
+                s->store.durability = text_copy("not asked for as a user of its own; the log of a host says it "
+                                                "(event=store)");
+        s->poll_ms = facts.has_tracking || !s->has_bell ? 0 : 500;
         if (!strncmp(facts.maxmemory_policy, "allkeys", 7))
                 return error_set(error, -EINVAL,
                         "%s: its maxmemory-policy is %s, so it throws tasks away when memory is short; set it to "
@@ -165,7 +169,8 @@ static void on_opened(struct redis_open *redis_open, int status)
         }
         struct redis_op *op = op_begin(s, &open->request);
         op->after = recorded;
-        writable_ask(op);
+        if (s->is_host)
+                writable_ask(op);
         record_open(op);
 }
 
@@ -191,7 +196,8 @@ static void open_store(uv_loop_t *loop, struct store_open *open)
         s->wait_replicas = options->wait_replicas;
         if (s->wait_replicas)
                 name_waiter(s);
-        s->is_cluster = !strncmp(options->url, "redis+cluster:", 14);
+        s->is_cluster = !strncmp(options->url, "redis+cluster:", 14) || !strncmp(options->url, "rediss+cluster:", 15);
+        s->store.ring_costs = true; /* its server remembers every key that was read, until it has rung */
         s->store.calls_max = s->is_cluster ? CLUSTER_CALLS_MAX : CALLS_MAX;
         s->url = text_copy(options->url);
         s->store.app = text_copy(options->app ? options->app : "");
@@ -206,16 +212,21 @@ static void open_store(uv_loop_t *loop, struct store_open *open)
                 return;
         }
         scripts_init(&s->scripts);
+        /* A user who only submits may have the right to nothing else: so others ask for what they need when they do. */
+        const struct store_bell *bell = options->bell;
+        s->has_bell = bell && (bell->shard || bell->desired || bell->mail || bell->wanting);
         s->redis_open = (struct redis_open){ .opened = on_opened,
                 .options = { .url = s->url,
                         .user = options->user,
                         .password = options->password,
                         .sentinel_user = options->sentinel_user,
                         .sentinel_password = options->sentinel_password,
+                        .tls = options->tls,
                         .name = "quiver",
                         .scripts = s->scripts.pointers,
-                        .scripts_count = SCRIPTS_COUNT,
-                        .wants_bell = true,
+                        .scripts_count = s->is_host ? SCRIPTS_COUNT : 0,
+                        .wants_facts = s->is_host || !options->user,
+                        .wants_bell = s->has_bell,
                         .events = &s->events } };
         redis_open(loop, &s->redis_open);
 }
@@ -239,4 +250,5 @@ const struct store_driver redis_driver = {
         .open = open_store,
         .start = start,
         .close = close_store,
+        .rights = redis_rights,
 };

@@ -87,10 +87,14 @@ struct redis_store {
         uint64_t poll_ms;              /* how often to look where Redis does not ring; 0: it does */
 
         uint32_t wait_replicas; /* a submit waits for so many */
-        char wait_name[32];     /* a submit knows what it wrote by this name and a number */
+        struct error
+                no_scripts; /* why this user may not run the script of submits, as of this connection; "": it may */
+        char wait_name[32]; /* a submit knows what it wrote by this name and a number */
         uint64_t waits;
         bool is_cluster;
         bool is_host;
+        bool has_no_info; /* INFO is not this user's */
+        bool has_bell;    /* asked for, whether it rings or not */
         bool is_checking; /* whether the app is still recorded */
         struct store_request checking;
 
@@ -137,6 +141,8 @@ void op_bad_value(struct redis_op *op, const char *name);
 struct redis_call *call_new(struct redis_op *op, const char *name, unsigned args);
 /* A script of a shard, with its keys in place and room for `args` arguments. */
 struct redis_call *call_script(struct redis_op *op, enum script_number script, uint32_t shard, unsigned args);
+/* Only with the keys that the common case touches, and without those that are there to ring. */
+struct redis_call *call_script_unrung(struct redis_op *op, enum script_number script, uint32_t shard, unsigned args);
 /* A script of the app: `keys` key names, which call_put() then adds first. */
 struct redis_call *call_script_keys(struct redis_op *op, enum script_number script, unsigned keys, unsigned args);
 /* What is put is borrowed until the answer. */
@@ -149,6 +155,8 @@ void call_put_lease(struct redis_call *call, const struct store_lease *lease);
 /* Its reads arm the bell. */
 void call_send_tracked(struct redis_call *call);
 void call_send(struct redis_call *call);
+/* What it reads need not ring. */
+void call_send_untracked(struct redis_call *call);
 /* One without a key: to the server that has this one. */
 void call_send_to(struct redis_call *call, struct span key);
 
@@ -194,6 +202,8 @@ void writable_ask(struct redis_op *op);
 /* Ends a request that needs no command: not now, but soon. */
 void op_defer(struct redis_store *s, struct store_request *request);
 void bell_init(struct redis_store *s, const struct store_options *options);
+/* Asks for the bell, unless that was done: whoever only submits needs none, and may lack the right to it. */
+void bell_want(struct redis_store *s);
 /* We wrote to a shard ourselves, which Redis does not tell us. */
 void bell_own_write(struct redis_store *s, uint32_t shard);
 void bell_own_desired(struct redis_store *s);
@@ -282,6 +292,10 @@ bool claimed_set_aside(struct redis_claim *c, struct redis_op *op, const struct 
 
 /* Someone may have answered: look again. */
 void replies_look(struct redis_store *s);
+
+/* --- rights.c ---------------------------------------------------------------------------------------------------- */
+
+bool redis_rights(const struct store_options *options, enum store_role role, struct rights *to);
 
 /* --- operations -------------------------------------------------------------------------------------------------- */
 

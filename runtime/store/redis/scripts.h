@@ -30,7 +30,6 @@
         X(list)                                                                                                        \
         X(mail_take)                                                                                                   \
         X(names)                                                                                                       \
-        X(open)                                                                                                        \
         X(outbox)                                                                                                      \
         X(post)                                                                                                        \
         X(record)                                                                                                      \
@@ -38,8 +37,8 @@
         X(renew)                                                                                                       \
         X(repair)                                                                                                      \
         X(report)                                                                                                      \
-        X(reply)                                                                                                       \
         X(reschedule)                                                                                                  \
+        X(move)                                                                                                        \
         X(room_append)                                                                                                 \
         X(room_delete)                                                                                                 \
         X(remembered_list)                                                                                             \

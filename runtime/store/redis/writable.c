@@ -49,8 +49,48 @@ static void takes_no_writes(struct redis_call *call)
                 log_event(LEVEL_ERROR, "store-refuses", "app=%s text=%s", s->store.app, LOG_QUOTE(s->store.refuses));
 }
 
+/* --- whether it keeps what it took ------------------------------------------------------------------------------- */
+
+/* The policy may be changed while hosts run: a Redis that evicts throws tasks away without a word. */
+static void policy_answer(struct redis_call *call, const redisReply *reply)
+{
+        struct store *store = &call->op->s->store;
+        struct span text = reply_span(reply);
+        const char *policy = text.size ? strstr(text.data, "\nmaxmemory_policy:allkeys") : NULL;
+        bool was_so = store->endangers[0];
+        if (policy)
+                policy += strlen("\nmaxmemory_policy:");
+        store->endangers[0] = 0;
+        if (policy)
+                (void)snprintf(store->endangers, sizeof(store->endangers),
+                        "the maxmemory-policy of Redis is %.*s, so it throws tasks away when memory is short; set it "
+                        "to "
+                        "noeviction",
+                        (int)(strcspn(policy, "\r\n") < 32 ? strcspn(policy, "\r\n") : 32), policy);
+        if (policy && !was_so)
+                log_event(LEVEL_ERROR, "store-evicts", "app=%s text=%s", store->app, LOG_QUOTE(store->endangers));
+        else if (!policy && was_so)
+                log_event(LEVEL_INFO, "store-keeps", "app=%s text=\"Redis throws nothing away any more\"", store->app);
+}
+
+static void policy_failed(struct redis_call *call)
+{
+        call->op->s->has_no_info |= call->command.status == -EPERM;
+}
+
+static void policy_ask(struct redis_op *op)
+{
+        struct redis_call *call = call_new(op, "INFO", 1);
+        call_put(call, SPAN_TEXT("memory"));
+        call->answer = policy_answer;
+        call->failed = policy_failed;
+        call_send_to(call, span_of_text(op->s->app_key));
+}
+
 void writable_ask(struct redis_op *op)
 {
+        if (op->s->is_host && !op->s->has_no_info)
+                policy_ask(op);
         struct redis_call *call = call_script_keys(op, SCRIPT_writable, 1, 0);
         call_put(call, (struct span){ op->s->app_key, strlen(op->s->app_key) });
         call->answer = takes_writes;

@@ -11,7 +11,7 @@
 
 #define SCHEMA 2
 
-/* What open, record and app_set return. */
+/* What is read of the record, and what record.lua and app_set.lua return. */
 enum {
         REPLY_SCHEMA,
         REPLY_SHARDS,
@@ -23,12 +23,37 @@ enum {
         REPLY_IS_NEW, /* of record alone */
 };
 
-/* Reads only: also a server that takes no writes is opened. */
+static void open_failed(struct redis_call *call)
+{
+        const struct redis_store *s = call->op->s;
+        if (call->command.status == -EPROTO)
+                op_fail(call->op, -EPROTO, "%s: %s: WRONGTYPE %s is not a hash, Quiver wants a hash", s->url,
+                        store_op_name(call->op->request->op), s->app_key);
+        else
+                op_fail(call->op, call->command.status, "%s: %s", s->url, call->command.error.text);
+}
+
+/* Reads only: also a server that takes no writes is opened.  Not a script: whoever may only submit opens, too. */
 static struct redis_call *open_call(struct redis_op *op)
 {
-        struct redis_call *call = call_script_keys(op, SCRIPT_open, 1, 0);
+        static const char *const fields[] = { "schema", "shards", "coordination", "features", "max_members",
+                "id_layout", "created" };
+        unsigned count = sizeof(fields) / sizeof(fields[0]);
+        struct redis_call *call = call_new(op, "HMGET", 1 + count);
         call_put(call, span_of_text(op->s->app_key));
+        for (unsigned i = 0; i < count; i++)
+                call_put(call, span_of_text(fields[i]));
+        call->failed = open_failed;
         return call;
+}
+
+/* Whether it has any of the fields. */
+static bool record_is_there(const redisReply *reply)
+{
+        for (size_t i = 0; i < reply_count(reply); i++)
+                if (reply->element[i]->type != REDIS_REPLY_NIL)
+                        return true;
+        return false;
 }
 
 /* Whatever of `app` is not recorded yet.  `replaces`: the coordination that is to be another now. */
@@ -96,7 +121,7 @@ static int take_up(
         struct redis_store *s, const struct store_options *options, const redisReply *reply, struct error *error)
 {
         struct span coordination = reply_span(reply_at(reply, REPLY_COORDINATION));
-        if (!reply_count(reply))
+        if (!record_is_there(reply))
                 return error_set(
                         error, -ENOENT, "%s: no app \"%s\" there; a host makes it: quiver run", s->url, s->store.app);
         int r = record_read(s, reply, &s->store.record, error);
@@ -137,7 +162,7 @@ static void open_answer(struct redis_call *call, const redisReply *reply)
         struct store_open *open = (struct store_open *)call->op->request;
         const struct store_options *options = &open->options;
         const char *coordination = options->coordination ? options->coordination : "";
-        bool is_there = reply_count(reply) != 0;
+        bool is_there = record_is_there(reply);
         bool lacks_coordination = *coordination && !reply_span(reply_at(reply, REPLY_COORDINATION)).size;
         bool lacks_members = options->is_host && !reply_span(reply_at(reply, REPLY_MAX_MEMBERS)).size;
         if (is_there ? lacks_coordination || lacks_members : options->may_create) {
@@ -172,7 +197,7 @@ static void check_answer(struct redis_call *call, const redisReply *reply)
 static void check_found(struct redis_call *call, const redisReply *reply)
 {
         struct redis_store *s = call->op->s;
-        if (reply_count(reply))
+        if (record_is_there(reply))
                 return;
         struct redis_call *record = record_call(call->op, &s->store.record, s->store.coordination, "", true);
         record->answer = check_answer;

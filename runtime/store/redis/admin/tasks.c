@@ -268,6 +268,40 @@ void redis_reschedule(struct redis_store *s, struct store_request *request)
         call_send(call);
 }
 
+/* --- move -------------------------------------------------------------------------------------------------------- */
+
+static void move_answer(struct redis_call *call, const redisReply *reply)
+{
+        struct store_move *move = (struct store_move *)call->op->request;
+        if (reply->type != REDIS_REPLY_INTEGER)
+                op_bad_answer(call->op);
+        else if (reply->integer == -2)
+                op_fail(call->op, -EPERM, "task %.*s is the first of a key that waits for its retry",
+                        (int)move->id.size, move->id.data);
+        else if (reply->integer < 0)
+                op_fail(call->op, -ENOENT, "task %.*s is not %s any more", (int)move->id.size, move->id.data,
+                        store_state_name(move->state));
+        else
+                bell_own_write(call->op->s, call->shard);
+        move->is_pending = reply->type == REDIS_REPLY_INTEGER && reply->integer == 1;
+}
+
+void redis_move(struct redis_store *s, struct store_request *request)
+{
+        struct store_move *move = (struct store_move *)request;
+        uint32_t shard = 0;
+        (void)task_id_check(move->id, &shard, NULL);
+        move->is_pending = false;
+        struct redis_call *call = call_script(op_begin(s, request), SCRIPT_move, shard, 5);
+        call->answer = move_answer;
+        call_put_number(call, move->state);
+        call_put_number(call, move->number);
+        call_put(call, move->id);
+        call_put(call, move->key);
+        call_put_number(call, move->lane);
+        call_send(call);
+}
+
 /* --- the dead ---------------------------------------------------------------------------------------------------- */
 
 static void dead_answer(struct redis_call *call, const redisReply *reply)

@@ -1,26 +1,50 @@
 /* Replies: one task's outcome, for the one who waits for it.  Reading it arms the bell, so its coming rings. */
+#include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 
+#include "store/redis/msgpack.h"
 #include "store/redis/redis_store.h"
 
 static void look(struct redis_store *s, struct store_request *request);
+
+/* An outcome as dead.lua packs it. */
+struct redis_outcome {
+        uint64_t state, has_data;
+        struct span data, reason, note;
+};
+
+static bool outcome_read(struct span packed, struct redis_outcome *o)
+{
+        uint32_t count;
+        return msgpack_take_array(&packed, &count) && count == 5 && msgpack_take_number(&packed, &o->state) &&
+               o->state >= REPLY_DONE && o->state <= REPLY_MERGED && msgpack_take_number(&packed, &o->has_data) &&
+               o->has_data <= 1 && msgpack_take_bytes(&packed, &o->data) && msgpack_take_bytes(&packed, &o->reason) &&
+               msgpack_take_bytes(&packed, &o->note) && !packed.size;
+}
 
 static void reply_answer(struct redis_call *call, const redisReply *reply)
 {
         struct store_reply *to = (struct store_reply *)call->op->request;
         struct arena_chunk **arena = request_arena(&to->request);
-        if (!reply_count(reply))
+        struct redis_outcome o;
+        if (reply->type == REDIS_REPLY_NIL)
                 return;
-        uint64_t state = answer_number(call->op, reply_at(reply, 0), REPLY_MERGED, "state");
-        if (state == REPLY_MERGED) {
-                to->is_led_on = store_reply_follow(to, reply_span(reply_at(reply, 2)));
+        if (!outcome_read(reply_span(reply), &o)) {
+                op_fail(call->op, -EPROTO,
+                        "reply: app \"%s\", shard %" PRIu32 ": %.*s is not an outcome that Quiver has written; DEL it",
+                        call->op->s->store.app, call->shard, (int)call->sizes[1], call->argv[1]);
                 return;
         }
-        to->state = (enum store_reply_state)state;
-        to->has_data = answer_bool(call->op, reply_at(reply, 1), "data");
-        to->data = arena_copy(arena, reply_span(reply_at(reply, 2)));
-        to->reason = arena_copy(arena, reply_span(reply_at(reply, 3)));
-        struct span note = arena_copy(arena, reply_span(reply_at(reply, 4)));
+        if (o.state == REPLY_MERGED) {
+                to->is_led_on = store_reply_follow(to, o.data);
+                return;
+        }
+        to->state = (enum store_reply_state)o.state;
+        to->has_data = o.has_data;
+        to->data = arena_copy(arena, o.data);
+        to->reason = arena_copy(arena, o.reason);
+        struct span note = arena_copy(arena, o.note);
         if (note_parse(note.data, note.size, &to->note))
                 to->note = (struct task_note){ 0 };
 }
@@ -39,6 +63,7 @@ static void looked(struct redis_op *op)
         }
         reply->request.next = s->waiting;
         s->waiting = &reply->request;
+        bell_want(s);
         bell_set_timer(s);
 }
 
@@ -56,8 +81,10 @@ static void look(struct redis_store *s, struct store_request *request)
         *request_arena(request) = NULL;
         struct redis_op *op = op_begin(s, request);
         op->after = looked;
-        struct redis_call *call = call_script_keys(op, SCRIPT_reply, 1, 0);
+        /* Not a script: whoever may only submit reads replies, too. */
+        struct redis_call *call = call_new(op, "GET", 1);
         call->answer = reply_answer;
+        call->shard = shard;
         call_put(call, key_of_shard(op, shard, name));
         call_send_tracked(call);
 }

@@ -103,10 +103,12 @@ void redis_room_read(struct redis_store *s, struct store_request *request)
         call_put_number(call, read->from);
         call_put_number(call, read->entries_max);
         call_put_number(call, STORE_CALL_BYTES);
-        if (read->follow_ms)
+        if (read->follow_ms) {
                 call_send_tracked(call);
-        else
+                bell_want(s);
+        } else {
                 call_send(call);
+        }
 }
 
 static void truncate_answer(struct redis_call *call, const redisReply *reply)

@@ -364,7 +364,10 @@ static void list_send(struct redis_op *op, uint32_t shard, unsigned lane)
         call_put_number(call, list->from - list->has_last);
         call_put_number(call, list->from + list->reads - 1);
         list->call = call;
-        call_send(call);
+        if (((const struct store_advance *)op->request)->calls_again)
+                call_send_untracked(call);
+        else
+                call_send(call);
 }
 
 /* Where the list was read too early, or not at all, it is read now.  What we have claimed stays where it is for as long
@@ -548,7 +551,9 @@ static void advance_send(struct redis_op *op)
         struct store_advance *advance = (struct store_advance *)op->request;
         uint32_t shard = advance->lease.shard;
         bool is_plain_call = all_plain(advance, s->shards[shard].has_no_keys);
-        struct redis_call *call = call_script(op, SCRIPT_advance, shard, 34 + advance->outcomes_count);
+        unsigned args = 34 + advance->outcomes_count;
+        struct redis_call *call = advance->calls_again ? call_script_unrung(op, SCRIPT_advance, shard, args)
+                                                       : call_script(op, SCRIPT_advance, shard, args);
         memset(self->lists, 0, sizeof(self->lists));
         self->script = call;
         call->answer = advance_answer;
@@ -564,7 +569,10 @@ static void advance_send(struct redis_op *op)
                 packed = outcomes_pack(&s->store, advance, request_arena(op->request));
         call_put(call, packed);
         put_lists(op, call, is_plain_call);
-        call_send_tracked(call);
+        if (advance->calls_again)
+                call_send_untracked(call);
+        else
+                call_send_tracked(call);
         for (unsigned lane = 0; lane < LANES; lane++)
                 if (self->lists[lane].reads)
                         list_send(op, shard, lane);

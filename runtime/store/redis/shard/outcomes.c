@@ -32,7 +32,7 @@ static void pack_outcome(struct buffer *b, const struct store_outcome *o)
         msgpack_bytes(b, task->handler);
         msgpack_number(b, task->reply_ms);
         msgpack_number(b, o->cost);
-        msgpack_number(b, bounded(o->delay_ms));
+        msgpack_number(b, o->kind == STORE_MOVE ? o->lane : bounded(o->delay_ms));
         msgpack_number(b, o->refill);
         msgpack_number(b, o->is_suspect);
         msgpack_number(b, o->has_result);

@@ -7,11 +7,16 @@
 #include "store/redis/redis_store.h"
 
 /* Only what a producer in any language may do as well: RPUSH.  Everything else takes a script per shard; a shard's
- * portions then follow each other, so that one refused for a full backlog is not overtaken by a later one. */
+ * portions then follow each other, so that one refused for a full backlog is not overtaken by a later one.
+ *
+ * A user may lack the right to the script (the role "producer" of quiver check --acl).  Then what needs one is refused,
+ * and of the rest the lists' lengths are asked for instead: the limit is then an approximate one, since neither what
+ * others append meanwhile nor what is delayed or parked counts. */
 struct submission_state {
         uint32_t
                 *order; /* the items that can be stored, a shard's next to each other in the order in which they came */
         uint32_t *call_of; /* per item: the number of the command that carries it; 0: none yet */
+        bool *is_measured; /* per place of the order: a group that begins here has its lists' lengths */
         uint32_t count;    /* of the order */
         uint32_t calls;
         uint32_t stored;
@@ -80,16 +85,20 @@ static struct shard_items group_at(
         return g;
 }
 
+/* What only the script can do. */
+static bool has_options(const struct store_prepared *p)
+{
+        return p->delay_ms || p->not_before_ms || p->unique_ms || p->idempotency.size;
+}
+
 static bool needs_script(const struct submission *sub, const struct store_submit *submit, struct shard_items g)
 {
         const uint32_t *order = sub->state.order;
         if (sub->op.s->wait_replicas)
                 return true;
-        for (uint32_t i = g.begin; i < g.end; i++) {
-                const struct store_prepared *p = &submit->prepared[order[i]];
-                if (p->delay_ms || p->not_before_ms || p->unique_ms || p->idempotency.size)
+        for (uint32_t i = g.begin; i < g.end; i++)
+                if (has_options(&submit->prepared[order[i]]))
                         return true;
-        }
         return is_near_limit(sub->op.s, submit->prepared[order[g.begin]].shard, g.end - g.begin);
 }
 
@@ -156,10 +165,23 @@ static void scripted(struct redis_call *call, const redisReply *reply)
         bell_own_write(call->op->s, call->shard);
 }
 
+/* The user may not run the script: what does not need one goes without. */
+static void denied(struct submission *sub, struct store_submit *submit, const struct redis_call *call)
+{
+        sub->op.s->no_scripts = call->command.error;
+        for (uint32_t i = 0; i < submit->items_count; i++)
+                if (sub->state.call_of[i] == call->number)
+                        sub->state.call_of[i] = 0;
+}
+
 static void failed(struct redis_call *call)
 {
         struct submission *sub = submission_of(call->op);
         struct store_submit *submit = (struct store_submit *)call->op->request;
+        if (call->command.status == -EPERM && call->command.script && !sub->op.s->wait_replicas) {
+                denied(sub, submit, call);
+                return;
+        }
         for (uint32_t i = 0; i < submit->items_count; i++)
                 if (sub->state.call_of[i] == call->number)
                         submit->items[i].status = call->command.status;
@@ -257,6 +279,70 @@ static void submit_by_script(struct submission *sub, struct store_submit *submit
         call_send(call);
 }
 
+/* --- without the script ------------------------------------------------------------------------------------------- */
+
+static void measured(struct redis_call *call, const redisReply *reply)
+{
+        call->op->s->shards[call->shard].backlog += answer_number(call->op, reply, TASK_NUMBER_MAX, "length");
+}
+
+static void measure(struct submission *sub, uint32_t shard)
+{
+        sub->op.s->shards[shard].backlog = 0;
+        for (unsigned lane = 0; lane < LANES; lane++) {
+                struct redis_call *call = call_new(&sub->op, "LLEN", 1);
+                call->shard = shard;
+                call->answer = measured;
+                call_put(call, key_of_lane(sub->op.s, shard, (enum lane)lane));
+                call_send(call);
+        }
+}
+
+static void refuse_options(struct submission *sub, struct store_submit *submit, uint32_t i)
+{
+        struct submission_state *state = &sub->state;
+        submit->items[i].status = -EPERM;
+        if (!state->failure)
+                (void)error_set(&state->error, 0,
+                        "a delay, a time, --unique and an idempotency name need the script \"submit\": %s",
+                        sub->op.s->no_scripts.text);
+        state->failure = -EPERM;
+}
+
+/* Refuses what only the script can do, and what has no room.  True: the rest is to be appended now; false: the lists'
+ * lengths are on their way. */
+static bool make_plain(struct submission *sub, struct store_submit *submit, struct shard_items g)
+{
+        struct redis_store *s = sub->op.s;
+        uint32_t shard = submit->prepared[sub->state.order[g.begin]].shard;
+        uint32_t waiting = 0;
+        for (uint32_t i = g.begin; i < g.end; i++) {
+                uint32_t item = sub->state.order[i];
+                if (is_waiting(sub, submit, item) && has_options(&submit->prepared[item]))
+                        refuse_options(sub, submit, item);
+                waiting += is_waiting(sub, submit, item);
+        }
+        if (!waiting || !is_near_limit(s, shard, waiting))
+                return true;
+        if (!sub->state.is_measured[g.begin]) {
+                sub->state.is_measured[g.begin] = true;
+                measure(sub, shard);
+                return false;
+        }
+        uint64_t backlog = s->shards[shard].backlog;
+        uint64_t room = backlog < s->store.backlog_max ? s->store.backlog_max - backlog : 0;
+        for (uint32_t i = g.begin; i < g.end; i++) {
+                uint32_t item = sub->state.order[i];
+                if (!is_waiting(sub, submit, item))
+                        continue;
+                if (!room)
+                        submission_settle(submit, item, -EDQUOT, (struct span){ 0 });
+                else
+                        room--;
+        }
+        return true;
+}
+
 /* Sends all that is plain, and of every other shard the next portion. */
 static void send_round(struct submission *sub)
 {
@@ -265,6 +351,11 @@ static void send_round(struct submission *sub)
         for (; g.end < sub->state.count;) {
                 g = group_at(&sub->state, submit, g.end);
                 bool is_plain = !needs_script(sub, submit, g);
+                if (!is_plain && sub->op.s->no_scripts.text[0] && !sub->op.s->wait_replicas) {
+                        is_plain = true;
+                        if (!make_plain(sub, submit, g))
+                                continue;
+                }
                 for (uint32_t i = g.begin; i < g.end; i++) {
                         if (!is_waiting(sub, submit, sub->state.order[i]))
                                 continue;
@@ -350,7 +441,7 @@ static void wait_for_all(struct submission *sub)
         }
 }
 
-static void finish(struct submission *sub)
+static void conclude(struct submission *sub)
 {
         struct store_submit *submit = (struct store_submit *)sub->op.request;
         int failure = sub->state.failure;
@@ -363,20 +454,22 @@ static void finish(struct submission *sub)
                 op_fail(&sub->op, failure, "submit: %s", sub->state.error.text);
         else if (failure && !submit->request.error.text[0])
                 submit->request.error = sub->state.error;
-        request_finish(&submit->request, submit->request.status);
 }
 
 static void after_round(struct redis_op *op)
 {
         struct submission *sub = submission_of(op);
-        if (!op->request->status && !sub->state.failure)
+        if (!op->request->status &&
+                (!sub->state.failure || (sub->state.failure == -EPERM && op->s->no_scripts.text[0])))
                 send_round(sub);
         if (!op->pending && op->s->wait_replicas && !sub->state.has_waited) {
                 sub->state.has_waited = true;
                 wait_for_all(sub);
         }
-        if (!op->pending)
-                finish(sub);
+        if (op->pending)
+                return;
+        conclude(sub);
+        request_finish(op->request, op->request->status);
 }
 
 void redis_submit(struct redis_store *s, struct store_request *request)
@@ -388,9 +481,12 @@ void redis_submit(struct redis_store *s, struct store_request *request)
         uint32_t *rooms = arena_take(arena, 3 * (size_t)submit->items_count * sizeof(uint32_t));
         sub->state.call_of = rooms;
         sub->state.order = rooms + submit->items_count;
+        sub->state.is_measured = arena_take(arena, submit->items_count * sizeof(bool));
         put_in_order(&sub->state, submit, rooms + 2 * (size_t)submit->items_count);
         sub->state.wait = ++s->waits;
         send_round(sub);
-        if (!sub->op.pending)
-                op_defer(s, request);
+        if (sub->op.pending)
+                return;
+        conclude(sub);
+        op_defer(s, request);
 }

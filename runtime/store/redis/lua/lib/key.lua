@@ -158,10 +158,10 @@ local function side_remove(k, seq)
 end
 
 -- One of them, as …control keeps it: verb, key, reason, id, seq; nil if it cannot be read.  Of what a worker says (6, 7) the
--- key is the start that it is about, and the reason is what it says.
+-- key is the start that it is about, and the reason is what it says; of a move (8) the reason is the lane.
 local function control_read(entry)
 	local c = record_read(entry, 'number', 'string', 'string', 'string', 'number')
-	return c and c[1] <= 7 and c[2] ~= '' and #c[2] <= 255 and c or nil
+	return c and c[1] <= 8 and c[2] ~= '' and #c[2] <= 255 and c or nil
 end
 
 -- What a person asked for: the store's part of it.  CANCEL (0), SCHEDULES (5) and what workers say are the owner's alone.

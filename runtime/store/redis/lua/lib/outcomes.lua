@@ -2,6 +2,7 @@
 local done, gone, results_put = 0, 0, 0
 local MERGED_KEPT, MERGED_MS = 1000, 86400000 -- as STORE_MERGED_KEPT and STORE_MERGED_MS
 local DONE, RETRY, HOLD, DEAD, DIVERT, START, INTERRUPTED, CHECKPOINT, MERGE = 0, 1, 2, 3, 4, 5, 6, 7, 8
+-- MOVE is 9, and a literal below: a script has 200 local variables at most, and advance has nearly as many.
 
 -- Moves up to `max` heads of a key's queue back in flight, and no more than a call's bytes.  Returns the first one's bytes.
 local function side_take(k, max)
@@ -209,6 +210,15 @@ local function settle(o)
 			o[12], o[13], o[7])
 		return true
 	end
+	if kind == 9 then
+		local n = note_read(note_get(seq))
+		note_event(n, 'moved', ({ [0] = 'high', 'normal', 'low' })[o[8]])
+		redis.call('HDEL', flight, seq)
+		note_remove(seq)
+		append(o[8], bytes, note_write(n), last)
+		lane_sizes[o[8]], has_notes = lane_sizes[o[8]] + 1, true
+		return true
+	end
 	note_after(o, seq)
 	if kind == RETRY or kind == HOLD or kind == DIVERT then
 		settle_aside(o, seq, bytes)
@@ -257,7 +267,7 @@ local function outcomes_apply()
 		if not settle(o) then
 			gone = gone + 1
 		end
-		if o[1] == DONE or o[1] == DEAD or o[1] == MERGE then
+		if o[1] == DONE or o[1] == DEAD or o[1] == MERGE or o[1] == 9 then
 			refill(o[4], o[9])
 		end
 		i = settle_plain(i + 1)

@@ -3,15 +3,16 @@
 -- The rule for all of them: what is read is read and checked before the first write.  Redis keeps what a script has written
 -- before it fails, so nothing may fail after that: types by check_types(), numbers that are counted on by check_counts(),
 -- packed records by record_read(), which says nil of what it cannot read instead of failing.  Such a record stays where it
--- is, fsck names it, and the script goes on without it.  tests/e2e/test_redis_scripts.py runs every script against all of it.
+-- is, fsck names it, and the script goes on without it.  tests/e2e/store/test_redis_scripts.py runs every script against all of it.
 --
--- KEYS: shard, high, normal, low, delayed, control; these ring (see README).
--- In a Cluster there is one more, which does not exist: see call.c.
--- All other keys of the shard have the same hash tag and are named from the first.
-local shard, delayed, control = KEYS[1], KEYS[5], KEYS[6]
-local lanes = { [0] = KEYS[2], KEYS[3], KEYS[4] }
+-- KEYS: shard, high, normal, low, delayed, control; these ring (see README).  Of `advance` only shard and normal if its
+-- caller needs no ring.  In a Cluster there is one more, which does not exist: see call.c.
+-- All keys of the shard have the same hash tag and are named from the first.
+local shard = KEYS[1]
 local lane_names = { [0] = 'high', 'normal', 'low' }
 local at = string.sub(shard, 1, -6)
+local lanes = { [0] = at .. 'high', at .. 'normal', at .. 'low' }
+local delayed, control = at .. 'delayed', at .. 'control'
 local flight, notes = at .. 'flight', at .. 'notes'
 local LANE = 281474976710656 -- 2^48: a seq is lane * LANE + number
 local clock = redis.call('TIME')

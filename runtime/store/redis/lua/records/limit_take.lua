@@ -104,7 +104,7 @@ local function holders_read(record)
 end
 
 local function take_shares(record, want, keep, close)
-	local parts, others, own, first, at_rest, count = {}, 0, 0, nil, 0, 0
+	local parts, others, first, at_rest, count, is_own = {}, 0, nil, 0, 0, false
 	local closed, has_waiting = nil, false
 	local function put(nonce, shares, till, last)
 		parts[#parts + 1] = string.format('%s:%.0f:%.0f', nonce, shares, till) .. (last > 0 and string.format(':%.0f', last) or '')
@@ -123,7 +123,7 @@ local function take_shares(record, want, keep, close)
 		if nonce == CLOSED then
 			closed = closed_now(h[3])
 		elseif back > now and nonce == holder then
-			own = shares
+			is_own = true
 			if h[4] > call then -- A newer call was here before it, and nobody waits for its answer.
 				return 0, 0, nil, 0, 0, false, false
 			end
@@ -139,7 +139,8 @@ local function take_shares(record, want, keep, close)
 	end
 	closed = close_until(closed, close)
 	local room = not closed and count < HOLDERS_MAX and math.max(0, concurrency - others) or 0
-	local granted = math.max(math.min(want, room), math.min(keep, own))
+	-- What runs is counted, whether or not there is room for it.
+	local granted = math.max(math.min(want, room), (is_own or count < HOLDERS_MAX) and keep or 0)
 	if granted > 0 then
 		put(holder, granted, now + lease, call)
 	elseif want > 0 and count < HOLDERS_MAX then

@@ -17,8 +17,10 @@
 -- their notes ('': none has one); or the first seq, how many, and '' of tasks that the LRANGE brings.  No list is packed
 -- into one string: Lua hashes every byte of a string that it makes.  'FENCED'; 'ANEW': `claimed` is another; or 'OTHER': the
 -- claimed elements do not stand where they stood, so somebody else has changed the list.
-local shard, delayed, control = KEYS[1], KEYS[5], KEYS[6]
+-- KEYS: as lib/shard.lua says.
+local shard, rings = KEYS[1], #KEYS > 3
 local at = string.sub(shard, 1, -6)
+local high, normal, low = at .. 'high', KEYS[rings and 3 or 2], at .. 'low'
 local flight = at .. 'flight'
 local fields = redis.call('HMGET', shard, 'lease', 'call', 'want', 'gone', 'done', 'normal', 'claimed')
 if fields[1] ~= ARGV[1] then
@@ -51,15 +53,16 @@ local next_due, has_keys = -1, 0
 local last = { [0] = 0, counted('normal', fields[6]), 0 }
 local done_before = counted('done', fields[5])
 if call > last_call and ARGV[9] == '' and view ~= '-' and not fields[3] and not fields[4] then
-	local there = redis.call('EXISTS', at .. 'keys', at .. 'notes', at .. 'outbox', delayed, control, KEYS[2], KEYS[4])
+	local there = redis.call('EXISTS', at .. 'keys', at .. 'notes', at .. 'outbox', at .. 'delayed', at .. 'control',
+		high, low)
 	if first_seq == 35 then
-		if there == 0 or redis.call('EXISTS', KEYS[2], KEYS[4]) == there then
+		if there == 0 or redis.call('EXISTS', high, low) == there then
 			first_lane, last_lane = 0, 2
 		end
 	elseif there == 0 then
 		first_lane, last_lane = 1, 1
 	elseif there == 1 and redis.call('EXISTS', at .. 'keys') == 1 and
-		redis.pcall('LLEN', KEYS[3]) == ARGV[14] + ARGV[15] then
+		redis.pcall('LLEN', normal) == ARGV[14] + ARGV[15] then
 		-- Keys wait, and there is nothing to claim that could be theirs, as when a key with more than its share is worked
 		-- off.  It is as always unless one of them is due.
 		local clock = redis.call('TIME')
@@ -95,19 +98,20 @@ repeat
 	local words = { '0', '0', '0' } -- of `claimed`
 	for lane = first_lane, last_lane do
 		local a = lane == 1 and 14 or lane == 0 and 21 or 28
+		local list = lane == 1 and normal or lane == 0 and high or low
 		local kept, reads = tonumber(ARGV[a + 1]), tonumber(ARGV[a + 3])
-		local length = redis.pcall('LLEN', KEYS[lane + 2])
+		local length = redis.pcall('LLEN', list)
 		local queued = type(length) == 'number' and length - ARGV[a] - kept or -1
 		local n, small = math.min(queued, reads, rest), tonumber(ARGV[a + 4])
 		is_odd = queued < 0 or (queued > 0 and n == 0 and rest > 0 and want[lane] > 0)
 		-- If the last one stands where it stood, so do all before it.
 		if ARGV[a + 6] ~= '' and not is_odd then
-			local bytes = redis.call('LINDEX', KEYS[lane + 2], format('%d', ARGV[a] + kept - 1))
+			local bytes = redis.call('LINDEX', list, format('%d', ARGV[a] + kept - 1))
 			is_odd = bytes ~= ARGV[a + 6] and string.sub(bytes, 1, 512) ~= ARGV[a + 6]
 		end
 		if n > small and not is_odd then
 			-- What the first nodes hold, scaled up to the whole list: it is never less than what is read, if that is small.
-			local bytes = redis.pcall('MEMORY', 'USAGE', KEYS[lane + 2], 'SAMPLES', ARGV[12])
+			local bytes = redis.pcall('MEMORY', 'USAGE', list, 'SAMPLES', ARGV[12])
 			if type(bytes) ~= 'number' then -- not allowed here
 				n, small = math.min(n, 4), 4100
 			else
@@ -148,7 +152,7 @@ repeat
 	for lane = first_lane, last_lane do
 		local trim = ARGV[lane == 1 and 14 or lane == 0 and 21 or 28]
 		if trim ~= '0' then
-			redis.call('LTRIM', KEYS[lane + 2], trim, '-1')
+			redis.call('LTRIM', lane == 1 and normal or lane == 0 and high or low, trim, '-1')
 		end
 	end
 	local done, s = removed + ARGV[11], #set
@@ -158,7 +162,9 @@ repeat
 	end
 	redis.call('HSET', shard, unpack(set))
 	-- The last read, which rings: of all keys that the script was given.
-	redis.call('EXISTS', shard)
+	if rings then
+		redis.call('EXISTS', shard)
+	end
 	reply[1] = more + 16 * has_keys + 512
 	reply[4] = seqs - removed
 	return reply

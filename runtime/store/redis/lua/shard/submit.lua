@@ -10,6 +10,17 @@
 --include marks
 --include idempotency
 
+-- How many elements of each list are claimed, by what the shard says and the lists' lengths alone.  Nothing of a task is read:
+-- whoever may only submit counts by this.
+local function claimed_counts(lengths)
+	local last, counts = lasts(), {}
+	local claimed = claimed_parse(redis.call('HGET', shard, 'claimed'), last) or claimed_parse('', last)
+	for lane = 0, 2 do
+		counts[lane] = claimed[lane].count <= lengths[lane] and claimed[lane].count or 0
+	end
+	return counts
+end
+
 check_types('shard', 'high', 'normal', 'low', 'delayed', 'later', 'parked', 'notes')
 check_counts('last_delayed')
 local max, names_max = tonumber(ARGV[1]), tonumber(ARGV[4])
@@ -17,10 +28,14 @@ local VALUES = 10 -- of a task
 local backlog = 0
 if max > 0 then
 	local marks = marks_read(redis.call('HGET', shard, 'gone'))
-	local claimed = claimed_read()
+	local lengths = {}
+	for lane = 0, 2 do
+		lengths[lane] = redis.call('LLEN', lanes[lane])
+	end
+	local claimed = claimed_counts(lengths)
 	backlog = redis.call('ZCARD', delayed) + redis.call('HLEN', at .. 'parked')
 	for lane = 0, 2 do
-		backlog = backlog + redis.call('LLEN', lanes[lane]) - marks[lane] - claimed[lane].count
+		backlog = backlog + lengths[lane] - marks[lane] - claimed[lane]
 	end
 end
 
