@@ -29,7 +29,12 @@ enum thing { ON_THE_WAY, A_LINK, THE_FOLDER_ABOVE, THE_THING };
 static bool is_our_group(gid_t group)
 {
         gid_t groups[GROUPS_MAX];
-        if (group == 0 || group == getegid())
+        if (group == 0)
+                return true;
+        /* Whoever is in a group of root's should not thereby become root. */
+        if (geteuid() == 0)
+                return false;
+        if (group == getegid())
                 return true;
         int count = getgroups(GROUPS_MAX, groups);
         for (int i = 0; i < count; i++)
@@ -71,7 +76,7 @@ static void judge(const struct walk *w, const struct stat *st, enum thing thing)
                         thing == A_LINK ? "-h " : "", (unsigned)geteuid(), path);
         } else if (t->verdict < FILE_TRUST_STRANGER && is_strange_group) {
                 t->verdict = FILE_TRUST_STRANGER;
-                (void)error_set(&t->why, 0, "group %u, which this host is not in, can write to %s; chmod g-w %s",
+                (void)error_set(&t->why, 0, "the members of group %u can write to %s; chmod g-w %s",
                         (unsigned)st->st_gid, what, path);
         }
 }

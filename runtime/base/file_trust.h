@@ -6,8 +6,9 @@
  * file or folder through the descriptor that it goes on to use, so what was checked is what is opened.
  *
  * A path is sound if its target and every folder on the way belong to root or to our user, and nobody else can write
- * to them: neither everybody nor a group, except root's and those that we are in.  In a folder with the sticky bit,
- * such as /tmp, where only owners may replace their entries, it is enough that the entry belongs to root or to us. */
+ * to them: neither everybody nor a group, except root's and, unless we are root, those that we are in.  In a folder
+ * with the sticky bit, such as /tmp, where only owners may replace their entries, it is enough that the entry belongs
+ * to root or to us. */
 #ifndef QUIVER_BASE_FILE_TRUST_H
 #define QUIVER_BASE_FILE_TRUST_H
 

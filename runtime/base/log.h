@@ -1,8 +1,9 @@
-/* log.h: one line per event, logfmt, on standard error.
+/* log.h: one line per event: logfmt or JSON on standard error, or fields for systemd's journal.
  *
  *         time=2026-11-16T10:00:00.123Z level=info event=takeover shard=7 epoch=42 from=host-a after_ms=10312
  *
- * A line is one write(2), so lines of several processes do not mix.  Level error means that someone must act. */
+ * A line is one write(2), so lines of several processes do not mix.  Level error means that someone must act.  What a
+ * line is about has the same name in every line: task, key, handler, shard, trace. */
 #ifndef QUIVER_BASE_LOG_H
 #define QUIVER_BASE_LOG_H
 
@@ -12,6 +13,8 @@
 #include "base/error.h"
 
 enum log_level { LEVEL_ERROR, LEVEL_WARN, LEVEL_INFO, LEVEL_DEBUG };
+
+enum log_format { FORMAT_LOGFMT, FORMAT_JSON, FORMAT_JOURNAL };
 
 #define LOG_LINE_MAX 4096
 
@@ -23,6 +26,14 @@ const char *log_level_name(int level);
 /* False if no level has that name. */
 bool log_level_parse(const char *name, enum log_level *ret_level);
 
+/* FORMAT_LOGFMT until the first call.  `journal` is the path of the journal's socket, asked for by FORMAT_JOURNAL
+ * alone. 0, or -errno with the text set. */
+int log_set_format(enum log_format format, const char *journal, struct error *error);
+
+enum log_format log_format_get(void);
+/* The path that log_set_format() was given; NULL without a journal. */
+const char *log_journal_get(void);
+
 /* Makes the file the process's standard error, and so that of its log and of the guard; made if it is not there, for
  * this user only.  Called again, after the file was renamed, it makes a new one.  0, or -errno with the text set. */
 int log_to_file(const char *path, struct error *error);
@@ -31,8 +42,8 @@ int log_to_file(const char *path, struct error *error);
  * that may hold spaces go through log_quote(). */
 __attribute__((format(printf, 3, 4))) void log_event(enum log_level level, const char *event, const char *format, ...);
 
-/* Writes `value` as a logfmt value: unchanged, or in double quotes with control characters, quotes and backslashes
- * escaped; cut to fit `size` bytes (at least 8).  Returns `text`. */
+/* Writes `value` as a logfmt value: unchanged, or, if it is not plain or looks like a number, in double quotes with
+ * control characters, quotes and backslashes escaped; cut to fit `size` bytes (at least 8).  Returns `text`. */
 const char *log_quote(char *text, size_t size, const char *value);
 /* log_quote() into a buffer that lives to the end of the enclosing block. */
 #define LOG_QUOTE(value) log_quote((char[1024]){ 0 }, 1024, (value))

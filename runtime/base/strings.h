@@ -29,4 +29,7 @@ void strings_add(struct strings *t, const char *text);
 bool strings_has(const struct strings *t, const char *text);
 void strings_free(struct strings *t);
 
+/* The size of the UTF-8 character at `at`, where `left` bytes (at least one) are left; 0 if it is not valid. */
+size_t utf8_size(const unsigned char *at, size_t left);
+
 #endif

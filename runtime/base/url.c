@@ -18,24 +18,30 @@ struct scheme {
         enum url_use use;
         enum form form;
         uint16_t port; /* the default port */
-        bool is_one_host;
+        bool is_one_host, is_tls;
 };
 
 static const struct scheme schemes[] = {
-        { "sqlite", URL_SQLITE, URL_FOR_STORE, FORM_PATH, 0, false },
-        { "redis", URL_REDIS, URL_FOR_STORE, FORM_HOSTS, 6379, true },
-        { "redis+unix", URL_REDIS_UNIX, URL_FOR_STORE, FORM_PATH, 0, false },
-        { "redis+sentinel", URL_REDIS_SENTINEL, URL_FOR_STORE, FORM_HOSTS, 26379, false },
-        { "redis+cluster", URL_REDIS_CLUSTER, URL_FOR_STORE, FORM_HOSTS, 6379, false },
-        { "local", URL_LOCAL, URL_FOR_COORDINATION, FORM_PATH, 0, false },
-        { "zookeeper", URL_ZOOKEEPER, URL_FOR_COORDINATION, FORM_HOSTS, 2181, false },
-        { "etcd", URL_ETCD, URL_FOR_COORDINATION, FORM_HOSTS, 2379, false },
-        { "etcd+tls", URL_ETCD_TLS, URL_FOR_COORDINATION, FORM_HOSTS, 2379, false },
-        { "redis", URL_STORE_REDIS, URL_FOR_COORDINATION, FORM_WORD, 0, false },
-        { "redis", URL_REDIS, URL_FOR_COORDINATION, FORM_HOSTS, 6379, true },
-        { "redis+unix", URL_REDIS_UNIX, URL_FOR_COORDINATION, FORM_PATH, 0, false },
-        { "redis+sentinel", URL_REDIS_SENTINEL, URL_FOR_COORDINATION, FORM_HOSTS, 26379, false },
-        { "redis+cluster", URL_REDIS_CLUSTER, URL_FOR_COORDINATION, FORM_HOSTS, 6379, false },
+        { "sqlite", URL_SQLITE, URL_FOR_STORE, FORM_PATH, 0, false, false },
+        { "redis", URL_REDIS, URL_FOR_STORE, FORM_HOSTS, 6379, true, false },
+        { "redis+unix", URL_REDIS_UNIX, URL_FOR_STORE, FORM_PATH, 0, false, false },
+        { "redis+sentinel", URL_REDIS_SENTINEL, URL_FOR_STORE, FORM_HOSTS, 26379, false, false },
+        { "redis+cluster", URL_REDIS_CLUSTER, URL_FOR_STORE, FORM_HOSTS, 6379, false, false },
+        { "rediss", URL_REDIS, URL_FOR_STORE, FORM_HOSTS, 6379, true, true },
+        { "rediss+sentinel", URL_REDIS_SENTINEL, URL_FOR_STORE, FORM_HOSTS, 26379, false, true },
+        { "rediss+cluster", URL_REDIS_CLUSTER, URL_FOR_STORE, FORM_HOSTS, 6379, false, true },
+        { "local", URL_LOCAL, URL_FOR_COORDINATION, FORM_PATH, 0, false, false },
+        { "zookeeper", URL_ZOOKEEPER, URL_FOR_COORDINATION, FORM_HOSTS, 2181, false, false },
+        { "etcd", URL_ETCD, URL_FOR_COORDINATION, FORM_HOSTS, 2379, false, false },
+        { "etcd+tls", URL_ETCD_TLS, URL_FOR_COORDINATION, FORM_HOSTS, 2379, false, true },
+        { "redis", URL_STORE_REDIS, URL_FOR_COORDINATION, FORM_WORD, 0, false, false },
+        { "redis", URL_REDIS, URL_FOR_COORDINATION, FORM_HOSTS, 6379, true, false },
+        { "redis+unix", URL_REDIS_UNIX, URL_FOR_COORDINATION, FORM_PATH, 0, false, false },
+        { "redis+sentinel", URL_REDIS_SENTINEL, URL_FOR_COORDINATION, FORM_HOSTS, 26379, false, false },
+        { "redis+cluster", URL_REDIS_CLUSTER, URL_FOR_COORDINATION, FORM_HOSTS, 6379, false, false },
+        { "rediss", URL_REDIS, URL_FOR_COORDINATION, FORM_HOSTS, 6379, true, true },
+        { "rediss+sentinel", URL_REDIS_SENTINEL, URL_FOR_COORDINATION, FORM_HOSTS, 26379, false, true },
+        { "rediss+cluster", URL_REDIS_CLUSTER, URL_FOR_COORDINATION, FORM_HOSTS, 6379, false, true },
 };
 
 #define SCHEMES (sizeof(schemes) / sizeof(schemes[0]))
@@ -43,7 +49,7 @@ static const struct scheme schemes[] = {
 static const char *const examples[] = {
         [URL_FOR_STORE] =
                 "sqlite:FILE, redis://HOST:PORT/DATABASE, redis+unix:SOCKET, redis+sentinel://H1,H2,H3/MASTER "
-                "or redis+cluster://H1,H2,H3",
+                "or redis+cluster://H1,H2,H3; rediss for TLS",
         [URL_FOR_COORDINATION] =
                 "local:FOLDER, zookeeper://H1,H2,H3/CHROOT, etcd://H1,H2,H3/ROOT (or etcd+tls:), redis, "
                 "or a redis URL as for a store",
@@ -58,10 +64,8 @@ static int unknown_scheme(const char *text, size_t size, enum url_use use, struc
                 if (schemes[i].use == use)
                         known[count++] = schemes[i].name;
         const char *nearest = error_nearest(name, known, count);
-        if (!strcmp(name, "rediss"))
-                (void)error_set(error, 0,
-                        "rediss: TLS goes through a tunnel (stunnel); write redis://127.0.0.1:PORT of its "
-                        "near end");
+        if (!strcmp(name, "rediss+unix"))
+                (void)error_set(error, 0, "rediss+unix: a unix socket needs no TLS; write redis+unix:SOCKET");
         else if (!strcmp(name, "etcds"))
                 (void)error_set(error, 0, "no such URL scheme: \"etcds\"; etcd with TLS is etcd+tls://H1,H2,H3/ROOT");
         else if (nearest && strcmp(nearest, name) != 0)
@@ -157,8 +161,8 @@ static int parse_hosts(struct url *url, char *list, const struct scheme *scheme,
                         return r;
         }
         if (scheme->is_one_host && url->hosts_count > 1)
-                return error_set(
-                        error, -EINVAL, "redis:// takes one host; several are redis+sentinel:// or redis+cluster://");
+                return error_set(error, -EINVAL, "%s:// takes one host; several are %s+sentinel:// or %s+cluster://",
+                        scheme->name, scheme->name, scheme->name);
         return 0;
 }
 
@@ -222,6 +226,7 @@ static int parse_scheme(
 {
         const char *rest = text + strlen(scheme->name);
         url->kind = scheme->kind;
+        url->is_tls = scheme->is_tls;
         if (scheme->form == FORM_PATH) {
                 int r = parse_path(url, rest + 1, folder, error);
                 if (!r)
@@ -260,11 +265,14 @@ static bool is_same_text(const char *a, const char *b)
         return a == b || (a && b && !strcmp(a, b));
 }
 
+/* A Redis server has one port for TLS and another without: going over to TLS does not make it another one. */
 static bool has_common_host(const struct url *a, const struct url *b)
 {
+        bool has_other_port = url_is_redis(a) && a->is_tls != b->is_tls;
         for (size_t i = 0; i < a->hosts_count; i++)
                 for (size_t j = 0; j < b->hosts_count; j++)
-                        if (a->hosts[i].port == b->hosts[j].port && !strcasecmp(a->hosts[i].name, b->hosts[j].name))
+                        if ((has_other_port || a->hosts[i].port == b->hosts[j].port) &&
+                                !strcasecmp(a->hosts[i].name, b->hosts[j].name))
                                 return true;
         return !a->hosts_count && !b->hosts_count;
 }
@@ -302,6 +310,11 @@ bool url_is_same_coordination(const char *text, const char *other)
 bool url_is_redis(const struct url *url)
 {
         return url->kind >= URL_REDIS && url->kind <= URL_REDIS_CLUSTER;
+}
+
+bool url_is_redis_tls(const char *text)
+{
+        return !strncmp(text, "rediss:", 7) || !strncmp(text, "rediss+", 7);
 }
 
 void url_free(struct url *url)

@@ -2,13 +2,13 @@
  *
  *         sqlite:PATH                              redis://HOST[:PORT][/DATABASE]
  *         redis+unix:PATH[?db=DATABASE]            redis+sentinel://HOST[:PORT],…/MASTER[/DATABASE]
- *         redis+cluster://HOST[:PORT],…
+ *         redis+cluster://HOST[:PORT],…            rediss://…, rediss+sentinel://…, rediss+cluster://…: with TLS
  *         local:FOLDER                             zookeeper://HOST[:PORT],…[/CHROOT]
  *         etcd://HOST[:PORT],…[/ROOT]              etcd+tls://HOST[:PORT],…[/ROOT]
- *         redis (the store's own), or one of the four Redis forms
+ *         redis (the store's own), or one of the Redis forms
  *
- * The first five name a store, the others a coordination service.  A URL never holds a user or password: they have
- * settings of their own. */
+ * The first three lines name a store, the others a coordination service.  A URL never holds a user or password: they
+ * have settings of their own. */
 #ifndef QUIVER_BASE_URL_H
 #define QUIVER_BASE_URL_H
 
@@ -52,6 +52,7 @@ struct url {
         size_t hosts_count;
         char *master;      /* redis+sentinel */
         uint32_t database; /* redis, redis+unix, redis+sentinel */
+        bool is_tls;       /* rediss, rediss+sentinel, rediss+cluster, etcd+tls */
 };
 
 /* Relative paths start at `folder`.  0, or -EINVAL with the text set; the text repeats no part that could be a
@@ -62,8 +63,10 @@ int url_parse(const char *text, enum url_use use, const char *folder, struct url
  * order: a server belongs to one ensemble, and its list of servers may grow, shrink and be replaced step by step. */
 bool url_is_same_coordination(const char *text, const char *other);
 
-/* Whether it names a Redis server of its own: one of the four Redis forms. */
+/* Whether it names a Redis server of its own: one of the Redis forms. */
 bool url_is_redis(const struct url *url);
+/* Whether a URL as written is a Redis form with TLS. */
+bool url_is_redis_tls(const char *text);
 
 void url_free(struct url *url);
 

@@ -258,6 +258,7 @@ static void a_log_value_is_quoted_only_where_needed(void **state)
         char text[64];
         assert_string_equal(log_quote(text, sizeof(text), "plain/value:1"), "plain/value:1");
         assert_string_equal(log_quote(text, sizeof(text), ""), "\"\"");
+        assert_string_equal(log_quote(text, sizeof(text), "42"), "\"42\"");
         assert_string_equal(log_quote(text, sizeof(text), "two words"), "\"two words\"");
         assert_string_equal(log_quote(text, sizeof(text), "a=b"), "\"a=b\"");
         assert_string_equal(log_quote(text, sizeof(text), "say \"hi\" \\"), "\"say \\\"hi\\\" \\\\\"");

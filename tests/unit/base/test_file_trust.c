@@ -1,6 +1,7 @@
 /* Who else could have put a file there: the whole way to it counts. */
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -121,6 +122,13 @@ static void other_users_and_groups_are_strangers(void **state)
         assert_int_equal(verdict_of(in("a/b/file"), ""), FILE_TRUST_SOUND);
         mode("a", 0775);
         assert_int_equal(verdict_of(in("a/b/file"), "chmod g-w "), FILE_TRUST_STRANGER);
+        /* Root being in the group changes nothing. */
+        gid_t groups[64];
+        int groups_count = getgroups(64, groups);
+        assert_true(groups_count >= 0);
+        assert_int_equal(setgroups(1, (const gid_t[]){ STRANGER }), 0);
+        assert_int_equal(verdict_of(in("a/b/file"), "chmod g-w "), FILE_TRUST_STRANGER);
+        assert_int_equal(setgroups((size_t)groups_count, groups), 0);
         mode("a", 0777);
         assert_int_equal(verdict_of(in("a/b/file"), "chmod go-w "), FILE_TRUST_EVERYBODY);
         mode("a", 0775);
