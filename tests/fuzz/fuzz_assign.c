@@ -50,6 +50,32 @@ static void plan(const struct assignment *a)
         assign_plan_free(&made);
 }
 
+/* What a member says of its load is given to two owners of a small assignment. */
+static void even_out(const struct load_summary *load)
+{
+        enum { SHARDS = 16 };
+        static const uint32_t resting[] = { 3, 7, 4095, UINT32_MAX };
+        struct assignment a;
+        struct assign_member members[2] = { { .weight = 1, .sees_store = true, .name = "a", .load = *load },
+                { .weight = 3, .sees_store = true, .name = "b", .load = *load } };
+        struct assign_input input = { .members = members,
+                .members_count = 2,
+                .shards_count = SHARDS,
+                .may_plan = true,
+                .may_even = true,
+                .resting = resting,
+                .resting_count = 4 };
+        struct assign_plan first, made;
+        members[1].nonce[0] = 1;
+        members[1].load.total /= 2;
+        demand(assign_plan(NULL, &input, &first, NULL) == 0);
+        a = first.next;
+        demand(assign_plan(&a, &input, &made, NULL) == 0);
+        demand(made.moves_count == 0 || made.moves_count == 2);
+        assign_plan_free(&made);
+        assign_plan_free(&first);
+}
+
 static void assignment(struct span text)
 {
         struct assignment a, back;
@@ -80,6 +106,7 @@ static void member(struct span text)
         demand(member_doc_parse(span_of(&once), &back, NULL) == 0);
         member_doc_put(&twice, &back);
         demand(is_same(&once, &twice));
+        even_out(&doc.member.load);
         buffer_free(&once);
         buffer_free(&twice);
 }

@@ -33,6 +33,11 @@ void redis_cancel(struct redis_command *command)
         (void)command; /* it comes back all the same */
 }
 
+void rtree_refuse(struct redis_tree *tree, int status, const char *why)
+{
+        remote_refuse_all(&tree->remote, status, why);
+}
+
 void redis_facts(const struct redis *redis, struct redis_facts *ret_facts)
 {
         (void)redis;

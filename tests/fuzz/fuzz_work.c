@@ -1,6 +1,7 @@
 /* Any bytes as what a worker says, as the holder of a recorded start, and as a fence: an answer, what is accepted is in
  * its range, and its follow-ups become an outcome as a runner's do.  The same bytes as what a host says to a worker, as
- * an HTTP answer and as a task. */
+ * an HTTP answer and as a task; as what hosts say to each other about lent tasks, as they are and behind the beginning
+ * that every such message has. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -8,6 +9,8 @@
 
 #include "client/http_answer.h"
 #include "client/work_json.h"
+#include "host/lend/lend_message.h"
+#include "host/lend/seat_outcome.h"
 #include "host/shard/pending_outcome.h"
 #include "worker/work.h"
 
@@ -39,6 +42,47 @@ static void read_report(struct span bytes, enum report_kind kind)
         demand(!pending || pending->outcome.follow_ups_count == r.follow_ups_count);
         pending_outcome_free(pending);
         report_free(&r);
+}
+
+/* What is accepted is in its range, and comes back as the same bytes. */
+static void read_message(struct span bytes)
+{
+        struct lend_message m;
+        struct error error = { "" };
+        struct buffer again = { 0 };
+        if (lend_message_parse(bytes, &m, &error) < 0) {
+                demand(error.text[0]);
+                return;
+        }
+        demand(m.kind != LEND_ASK || (m.seats && m.seats <= LEND_SEATS_MAX));
+        demand(m.kind != LEND_HAND || (m.fence.seq <= STORE_SEQ_MAX && m.checkpoint.size <= NOTE_CHECKPOINT_MAX));
+        lend_message_put(&again, &m);
+        demand(lend_message_parse((struct span){ (const char *)again.data, again.size }, &m, &error) == 0);
+        buffer_free(&again);
+}
+
+static void read_outcome(struct span bytes)
+{
+        struct seat_outcome o;
+        struct error error = { "" };
+        if (seat_outcome_parse(bytes, &o, &error) < 0) {
+                demand(error.text[0]);
+                return;
+        }
+        demand(strlen(o.error) <= NOTE_TEXT_MAX && o.checkpoint.size <= NOTE_CHECKPOINT_MAX);
+        struct pending_outcome *pending = o.has_reply ? pending_outcome_done(&o.reply, &error) : NULL;
+        pending_outcome_free(pending);
+}
+
+/* The bytes behind what such a message begins with, so that they are not all refused for that. */
+static void read_behind(struct span bytes, const char *magic, void (*read)(struct span bytes))
+{
+        struct buffer whole = { 0 };
+        buffer_put_text(&whole, magic);
+        buffer_put_u32(&whole, UINT32_C(0x01020304));
+        buffer_put(&whole, bytes.data, bytes.size);
+        read((struct span){ (const char *)whole.data, whole.size });
+        buffer_free(&whole);
 }
 
 /* However the bytes are cut, the answer is the same. */
@@ -84,6 +128,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         read_report(bytes, REPORT_HEARTBEAT);
         read_answer(bytes);
         read_task(bytes);
+        read_message(bytes);
+        read_outcome(bytes);
+        read_behind(bytes, "qvlend1", read_message);
+        read_behind(bytes, "qvseat1", read_outcome);
         if (fence_parse(bytes, &fence, NULL) == 0) {
                 fence_put(text, &fence);
                 demand(fence_parse(span_of_text(text), &again, NULL) == 0 && !memcmp(&fence, &again, sizeof(fence)));
