@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/numbers.h"
+#include "base/process/peer.h"
 #include "host/control_socket.h"
 
 struct control {
@@ -212,13 +213,13 @@ static int descriptor(const void *handle)
         return uv_fileno(handle, &fd) < 0 ? -1 : fd;
 }
 
-static bool is_one_of_us(const struct control_call *call)
+/* Why this client is not served; NULL: it is.  A runner may have the host's own user. */
+static const char *objection_to(const struct control_call *call)
 {
-        struct ucred peer;
-        socklen_t size = sizeof(peer);
-        if (getsockopt(descriptor(&call->pipe), SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
-                return false;
-        return peer.uid == geteuid() || peer.uid == 0;
+        struct socket_peer peer;
+        if (peer_find(descriptor(&call->pipe), &peer) < 0 || (peer.uid != geteuid() && peer.uid != 0))
+                return "only the host's own user and root may use this socket";
+        return peer.is_ours ? "runners, and what they start, may not use this socket" : NULL;
 }
 
 /* Ends connections whose client has gone while a verb works.  They are only searched when the limit is reached. */
@@ -260,12 +261,13 @@ static void on_connection(uv_stream_t *listener, int status)
                 end(call);
                 return;
         }
-        if (control->count > CONTROL_CONNECTIONS_MAX || !is_one_of_us(call)) {
-                static char busy[] = "{\"ok\":false,\"error\":\"too many requests at once; try again\"}\n";
-                static char stranger[] =
-                        "{\"ok\":false,\"error\":\"only the host's own user and root may use this socket\"}\n";
-                char *text = is_one_of_us(call) ? busy : stranger;
-                uv_buf_t bytes = uv_buf_init(text, (unsigned)strlen(text));
+        const char *objection = objection_to(call);
+        if (!objection && control->count > CONTROL_CONNECTIONS_MAX)
+                objection = "too many requests at once; try again";
+        if (objection) {
+                char text[160];
+                int size = snprintf(text, sizeof(text), "{\"ok\":false,\"error\":\"%s\"}\n", objection);
+                uv_buf_t bytes = uv_buf_init(text, (unsigned)size);
                 (void)uv_try_write((uv_stream_t *)&call->pipe, &bytes, 1);
                 end(call);
                 return;

@@ -2,8 +2,8 @@
  *
  * A connection carries one request, a JSON object on one line with the member "verb" and at most CONTROL_REQUEST_MAX
  * bytes, and one answer, a JSON object on one line: {"ok": true, …} or {"ok": false, "error": "…"}.  Then it is closed.
- * Only the host's own user and root are accepted.  Size, time and number of requests are bounded, so that no client can
- * stop the host.
+ * Only the host's own user and root are accepted, and no runner.  Size, time and number of requests are bounded, so
+ * that no client can stop the host.
  *
  * Everything runs on the loop's thread; nothing blocks. */
 #ifndef QUIVER_HOST_CONTROL_H

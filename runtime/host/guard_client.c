@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/numbers.h"
+#include "base/strings.h"
 
 #define AGAIN_MS     100
 #define AGAIN_MAX_MS 10000
@@ -166,7 +167,9 @@ static void on_exited(uv_process_t *process, int64_t status, int signal)
 
 static int spawn(struct guard_client *g, int their_end, int alive)
 {
-        char *args[] = { "quiver: guard", "guard", "-", NULL };
+        char format[] = { (char)('0' + log_format_get()), 0 };
+        char *journal = text_copy(log_journal_get() ? log_journal_get() : "-");
+        char *args[] = { "quiver: guard", "guard", format, journal, NULL };
         uv_stdio_container_t stdio[] = {
                 { .flags = UV_IGNORE },
                 { .flags = UV_IGNORE },
@@ -186,6 +189,7 @@ static int spawn(struct guard_client *g, int their_end, int alive)
         g->process.data = g;
         g->is_running = true;
         int r = uv_spawn(g->loop, &g->process, &options);
+        free(journal);
         if (r < 0)
                 uv_close((uv_handle_t *)&g->process, on_process_closed);
         return r;

@@ -31,6 +31,14 @@ static void give_memory_back(struct host *h)
         (void)malloc_trim(0);
 }
 
+/* With the renewal, so that an idle host does not wake up for it. */
+static void tell_load(struct host *h, uint64_t now_ms)
+{
+        struct load_summary load;
+        if (shards_sample_load(&h->shards, now_ms, &load))
+                membership_load(&h->membership, &load, now_ms);
+}
+
 static void on_timer(uv_timer_t *timer)
 {
         struct host *h = timer->data;
@@ -41,6 +49,7 @@ static void on_timer(uv_timer_t *timer)
                 if (h->store && h->phase != HOST_CLOSING)
                         shards_renew(&h->shards, now_ms);
                 give_memory_back(h);
+                tell_load(h, now_ms);
         }
         if (h->phase == HOST_DRAINING && now_ms >= h->cut_ms)
                 host_cut(h);
@@ -55,6 +64,7 @@ static void set_timer(struct host *h, uint64_t now_ms)
         uint64_t due_ms = handlers_due_ms(&h->handlers);
         due_ms = min_u64(remotes_due_ms(&h->handlers, now_ms), due_ms);
         due_ms = min_u64(services_due_ms(&h->services), due_ms);
+        due_ms = min_u64(lend_due_ms(&h->lend, now_ms), due_ms);
         due_ms = min_u64(h->renew_at_ms, due_ms);
         due_ms = min_u64(h->notify.beat_at_ms, due_ms);
         due_ms = h->phase == HOST_DRAINING && h->cut_ms < due_ms ? h->cut_ms : due_ms;
@@ -100,8 +110,11 @@ static void pump(struct host *h)
         dispatch_look(&h->dispatch, &h->shards.schedule.changed);
         remotes_look(&h->handlers, &h->shards, now_ms);
         handlers_feed(&h->handlers, now_ms);
+        shards_look_at_shares(&h->shards);
         /* A handler may have put something back for one that was fed before it. */
         dispatch_look(&h->dispatch, &h->shards.schedule.changed);
+        h->lend.has_others = h->membership.assignment.owners_count > 1 && !h->membership.is_drained;
+        lend_turn(&h->lend, now_ms);
         tell_unserved(&h->dispatch.routes);
         pools_flush(&h->pools);
         shards_see_clock(&h->shards, clock_wall_ms(), now_ms);

@@ -117,6 +117,7 @@ static void on_renewed(void *self, const char *failure, uint64_t desired_version
                 return;
         }
         note_answer(h);
+        lend_store_answers(&h->lend);
         if (h->phase == HOST_RUNNING)
                 shards_reconcile(&h->shards);
         if (desired_version != h->desired_version)
@@ -159,9 +160,33 @@ static void on_answered(void *self, pid_t pid, uint64_t ticket)
         services_task_ended(&h->services, pid, ticket);
 }
 
-const struct handlers_events host_handlers_events = {
-        .spawned = on_spawned, .reaped = on_reaped, .changed = on_news, .call = on_call, .answered = on_answered
-};
+static void on_stop_seat(void *self, const struct lent *lent)
+{
+        struct host *h = self;
+        lend_stop_seat(&h->lend, lent);
+}
+
+static void on_borrowed_settled(
+        void *self, struct pool_task *task, struct generation *generation, const struct settled *settled)
+{
+        struct host *h = self;
+        lend_settled(&h->lend, task, generation, settled);
+}
+
+static void on_borrowed_saved(void *self, struct pool_task *task, const void *checkpoint, size_t size)
+{
+        (void)self;
+        lend_saved(task, checkpoint, size);
+}
+
+const struct handlers_events host_handlers_events = { .spawned = on_spawned,
+        .reaped = on_reaped,
+        .changed = on_news,
+        .call = on_call,
+        .answered = on_answered,
+        .stop_seat = on_stop_seat,
+        .borrowed_settled = on_borrowed_settled,
+        .borrowed_saved = on_borrowed_saved };
 
 /* --- membership --- */
 
@@ -241,13 +266,30 @@ static void on_bell_shard(void *self, uint32_t shard)
                 shard_rang(&h->shards.list[shard].shard);
 }
 
+static void on_bell_mail(void *self)
+{
+        struct host *h = self;
+        lend_mail_rang(&h->lend);
+}
+
+static void on_bell_wanting(void *self)
+{
+        struct host *h = self;
+        lend_wanting_rang(&h->lend);
+}
+
 static void on_bell_look(void *self)
 {
         struct host *h = self;
         shards_rang(&h->shards);
+        lend_look(&h->lend);
 }
 
-const struct store_bell host_bell = { .shard = on_bell_shard, .desired = host_ask_desired, .look = on_bell_look };
+const struct store_bell host_bell = { .shard = on_bell_shard,
+        .desired = host_ask_desired,
+        .mail = on_bell_mail,
+        .wanting = on_bell_wanting,
+        .look = on_bell_look };
 
 /* --- the desired state --- */
 

@@ -17,7 +17,11 @@ static const struct config *on_config(void *self)
 static void on_health(void *self, struct http_health *ret_health)
 {
         const struct host *h = self;
+        struct store_info info = { 0 };
+        if (h->store)
+                store_info(h->store, &info);
         *ret_health = (struct http_health){
+                .endangers = info.endangers,
                 .is_member = membership_is_in(&h->membership),
                 .sees_store = !h->membership.has_lost_store,
                 .is_draining = h->phase != HOST_RUNNING || h->membership.is_drained,

@@ -11,6 +11,8 @@
 #include "base/histogram.h"
 #include "config/shared.h"
 #include "host/clock_watch.h"
+#include "host/confine/cgroups.h"
+#include "host/confine/strays.h"
 #include "host/control.h"
 #include "host/copied.h"
 #include "host/guard_client.h"
@@ -20,6 +22,7 @@
 #include "host/handler/reload.h"
 #include "host/handler/reload_order.h"
 #include "host/last_run.h"
+#include "host/lend/lend_io.h"
 #include "host/limit/limit_io.h"
 #include "host/membership/membership.h"
 #include "host/notify.h"
@@ -131,9 +134,12 @@ struct host {
         struct dispatch dispatch;
         struct limits_io fleet_limits; /* shares of the app's limits */
         struct pools pools;
+        struct strays strays;                /* what plugins left behind */
+        struct cgroups cgroups;              /* of this host and its runners */
         char copies[PLUGIN_COPIES_PATH_MAX]; /* "": not open */
         int copies_fd;                       /* holds its lock */
         struct handlers handlers;
+        struct lend lend;         /* tasks on other hosts' seats, and theirs on ours */
         struct services services; /* what runners may ask for */
         struct reload reload;
         struct reload_order reload_order;

@@ -56,13 +56,16 @@ void host_apply_config(struct host *h)
 {
         const struct config *c = h->config;
         h->membership.weight = c->host.weight;
+        membership_even_load(&h->membership, c->coordination.evens_load);
         h->limits = (struct shard_limits){ .ttl_ms = c->lease.ttl_ms,
                 .drain_ms = c->lease.drain_ms,
                 .gather_ms = GATHER_MS,
                 .can_merge = h->limits.can_merge,
+                .ring_costs = h->limits.ring_costs,
                 .window_tasks = c->window.tasks,
                 .window_bytes = c->window.bytes,
                 .seats = count_seats(c) };
+        h->handlers.seat_ttl_ms = c->lease.ttl_ms;
         limits_io_define(&h->fleet_limits, c, clock_wall_ms());
         if (h->has_guard)
                 guard_client_ttl(&h->guard, c->lease.ttl_ms);
@@ -82,6 +85,8 @@ static int connect_parts(struct host *h)
         notify_open(&h->notify);
         state_locks_init(&h->locks);
         pools_init(&h->pools, &h->loop);
+        h->pools.host.strays = &h->strays;
+        h->pools.host.cgroups = &h->cgroups;
         h->membership.name = h->config->host.name;
         h->membership.events = &host_membership_events;
         h->membership.self = h;
@@ -94,6 +99,9 @@ static int connect_parts(struct host *h)
         h->handlers.events = &host_handlers_events;
         h->handlers.self = h;
         h->handlers.can_call = SERVICES_PROVIDED;
+        h->lend.handlers = &h->handlers;
+        h->lend.nonce = h->membership.nonce;
+        h->lend.host = h->config->host.name;
         h->services.host = h->config->host.name;
         h->membership.others = services_tree_events;
         h->membership.others.self = &h->services;
@@ -167,7 +175,7 @@ static int lock_state(struct host *h)
         int r = state_locks_open(&h->locks, c->state, c->host.name, &h->error);
         if (r < 0)
                 return r;
-        h->pools.alive_fd = h->locks.alive_fd;
+        h->pools.host.alive_fd = h->locks.alive_fd;
         last_run_read_boot_id(run->boot_id);
         memcpy(run->alive_id, h->locks.alive_id, sizeof(run->alive_id));
         memcpy(run->nonce, h->membership.nonce, sizeof(run->nonce));
@@ -184,6 +192,36 @@ static int draw_nonce(struct host *h)
         if (getrandom(nonce, STORE_NONCE_SIZE, 0) != STORE_NONCE_SIZE)
                 return error_set(&h->error, -EIO, "cannot get random numbers from the system");
         memcpy(&h->handlers.random, nonce, sizeof(h->handlers.random));
+        return 0;
+}
+
+static void on_stray_ended(void *self)
+{
+        cgroups_sweep(self);
+}
+
+/* What runners start belongs to this host, whatever becomes of it: by control groups where it may make them, and by
+ * adopting what loses its parents. */
+static int own_processes(struct host *h)
+{
+        int use = h->config->host.cgroup;
+        char nonce[NONCE_TEXT_SIZE];
+        char controllers[64];
+        membership_nonce_text(&h->membership, nonce);
+        h->strays.ended = on_stray_ended;
+        h->strays.self = &h->cgroups;
+        strays_open(&h->strays, &h->loop, h->membership.nonce, sizeof(h->membership.nonce));
+        if (use == CGROUP_USE_OFF)
+                return 0;
+        int r = cgroups_open(&h->cgroups, h->config->host.name, nonce, use == CGROUP_USE_REQUIRE);
+        if (r < 0 && use == CGROUP_USE_REQUIRE)
+                return error_set(&h->error, r, "host.cgroup = \"require\": %s", h->cgroups.why.text);
+        if (r < 0)
+                log_event(LEVEL_INFO, "cgroup", "group=none text=%s", LOG_QUOTE(h->cgroups.why.text));
+        else
+                log_event(LEVEL_INFO, "cgroup", "group=%s controllers=%s text=%s", LOG_QUOTE(h->cgroups.made),
+                        LOG_QUOTE(cgroup_controllers_text(h->cgroups.controllers, controllers, sizeof(controllers))),
+                        LOG_QUOTE(h->cgroups.why.text));
         return 0;
 }
 
@@ -302,6 +340,7 @@ static int make_shards(struct host *h)
         h->handlers.has_later = store_app_has(info.record, "later");
         h->status_doc.survey.created_ms = h->survey.created_ms = info.record->created_ms;
         h->limits.can_merge = store_app_has(info.record, "merge");
+        h->limits.ring_costs = info.ring_costs;
         h->shards = (struct shards){ .store = h->store,
                 .done = &h->done,
                 .dispatch = &h->dispatch,
@@ -317,7 +356,10 @@ static int make_shards(struct host *h)
         h->fleet_limits.store = h->store;
         h->fleet_limits.nonce = h->membership.nonce;
         shards_init(&h->shards, info.calls_max, h->config->window.per_key);
-        int r = leases_create(&h->leases, info.shards);
+        h->lend.leases = &h->leases;
+        h->lend.lease_first = info.shards;
+        /* The guard of a dead host gives back the first of them alone: what is borrowed is no lease of the store. */
+        int r = leases_create(&h->leases, info.shards + LEND_LEASES);
         return r < 0 ? error_set(&h->error, r, "cannot make the shared memory for leases: %s", strerror(-r)) : 0;
 }
 
@@ -326,8 +368,9 @@ static int start_guard(struct host *h)
         const struct config *c = h->config;
         struct guard_start start = {
                 .ttl_ms = c->lease.ttl_ms,
-                .leases = h->leases.count,
+                .leases = h->shards.count,
                 .app = c->app,
+                .cgroup = h->cgroups.runners,
                 .store_url = c->store.url.text,
                 .store_user = c->store.user,
                 .store_password = h->secrets.store,
@@ -338,9 +381,8 @@ static int start_guard(struct host *h)
                 .coord_password = h->secrets.coordination,
                 .coord_sentinel_user = c->coordination.sentinel.user,
                 .coord_sentinel_password = h->secrets.coordination_sentinel,
-                .coord_ca_file = c->coordination.tls.ca_file,
-                .coord_cert_file = c->coordination.tls.cert_file,
-                .coord_key_file = c->coordination.tls.key_file,
+                .store_tls = tls_files_of(&c->store.tls),
+                .coord_tls = tls_files_of(&c->coordination.tls),
         };
         memcpy(start.nonce, h->membership.nonce, sizeof(start.nonce));
         int r = guard_client_open(&h->guard, &h->loop, &h->leases, h->locks.alive_fd, &start, &h->error);
@@ -400,6 +442,8 @@ static int join(struct host *h)
                 return r;
         membership_start(&h->membership, h->shards.count);
         host_ask_desired(h);
+        h->lend.store = h->store;
+        lend_open(&h->lend, clock_boot_ms());
         h->file_schedules.store = h->store;
         file_schedules_take(&h->file_schedules, h->config);
         h->hour.host = h->config->host.name;
@@ -434,6 +478,7 @@ static int (*const steps[])(struct host *h) = {
         lock_state,         /* no other host of this name uses the state folder */
         host_catch_signals, /* Until then a signal ends the process at once: nobody has seen it yet. */
         host_open_control,  /* in the state folder; a host without it does its work all the same */
+        own_processes,      /* before the first process that is started */
         open_coordination,  /* waits */
         open_store,         /* waits; notes down which coordination its hosts use */
         end_predecessor,    /* waits, if the host before was killed with its guard */

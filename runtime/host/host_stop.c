@@ -81,6 +81,9 @@ void host_stop_go_on(struct host *h)
                 return;
         if (!handlers_stop(&h->handlers))
                 return;
+        /* The owners of what ran here have to hear of it, or its time ends. */
+        if (!has_given_up && !lend_is_quiet(&h->lend))
+                return;
         if (!has_given_up && !host_status_withdraw(&h->status_doc))
                 return;
         if (!has_given_up && !hour_report_flush(&h->hour))
@@ -123,7 +126,7 @@ static void close_store(struct host *h)
         http_close(h->http);
         h->http = NULL;
         file_schedules_stop(&h->file_schedules);
-        h->open.store = h->store = h->shards.store = h->file_schedules.store = NULL;
+        h->open.store = h->store = h->shards.store = h->file_schedules.store = h->lend.store = NULL;
         if (store)
                 store_close(store, close_next, h);
         else
@@ -140,6 +143,7 @@ static void close_handles(struct host *h)
         backlog_close(&h->backlog);
         file_schedules_close(&h->file_schedules);
         pools_close(&h->pools);
+        strays_close(&h->strays);
         uv_close((uv_handle_t *)&h->prepare, NULL);
         uv_close((uv_handle_t *)&h->check, NULL);
         uv_close((uv_handle_t *)&h->timer, NULL);
@@ -173,6 +177,7 @@ void host_close(struct host *h)
 
 void host_free(struct host *h)
 {
+        lend_free(&h->lend);
         handlers_free(&h->handlers);
         notify_close(&h->notify);
         services_free(&h->services);
@@ -181,6 +186,8 @@ void host_free(struct host *h)
         explicit_bzero(&h->secrets, sizeof(h->secrets));
         if (*h->copies)
                 plugin_copies_close(h->copies, h->copies_fd);
+        strays_free(&h->strays);
+        cgroups_close(&h->cgroups);
         shards_free(&h->shards);
         dispatch_free(&h->dispatch);
         limits_io_free(&h->fleet_limits);

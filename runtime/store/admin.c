@@ -171,6 +171,60 @@ void store_reschedule(struct store *store, struct store_reschedule *reschedule)
         request_start(&reschedule->request);
 }
 
+/* Ids of schedules' tasks are NAME.TIME-SHARD. */
+static bool is_of_schedule(struct span id)
+{
+        const char *end = id.data + id.size;
+        const char *at = id.size ? memrchr(id.data, '.', id.size) : NULL;
+        const char *first = at ? at + 1 : end;
+        for (at = first; at < end && *at >= '0' && *at <= '9'; at++)
+                ;
+        return at > first && at < end && *at == '-';
+}
+
+int store_move_fill(const struct store_listed *task, enum lane lane, bool is_forced, struct store_move *ret_move,
+        struct error *error)
+{
+        struct span id = task->id;
+        if (task->state != STATE_DELAYED && task->envelope.key.size && !is_forced)
+                return error_set(error, -EPERM,
+                        "task %.*s has the key %.*s: in another lane it gives up its place among that key's tasks; to "
+                        "do "
+                        "that anyway: --force",
+                        (int)id.size, id.data, (int)task->envelope.key.size, task->envelope.key.data);
+        *ret_move = (struct store_move){ .id = id,
+                .key = task->key,
+                .state = task->state,
+                .number = task->number,
+                .from = task->envelope.lane,
+                .lane = lane };
+        return 0;
+}
+
+static void move_refuse(struct store_move *move, int status, const char *why)
+{
+        if (!move->request.status)
+                move->request.status =
+                        error_set(&move->request.error, status, "task %.*s %s", (int)move->id.size, move->id.data, why);
+}
+
+void store_move(struct store *store, struct store_move *move)
+{
+        request_begin(store, &move->request, OP_MOVE);
+        check_id(&move->request, move->id);
+        if ((unsigned)move->state >= STATES || (unsigned)move->lane >= LANES || (unsigned)move->from >= LANES)
+                request_refuse(&move->request, "no such state or lane");
+        if (move->state == STATE_DEAD)
+                move_refuse(move, -ENOENT, "is dead: it waits in no lane; see quiver dead requeue");
+        if (move->lane == move->from)
+                move_refuse(move, -EALREADY, "is in that lane already");
+        if (is_of_schedule(move->id))
+                move_refuse(move, -EPERM, "is a schedule's: whether its next one may run is decided by its place");
+        if (move->state == STATE_IN_FLIGHT && !move->request.status)
+                request_check_feature(&move->request, "move");
+        request_start(&move->request);
+}
+
 void store_dead(struct store *store, struct store_dead *dead)
 {
         request_begin(store, &dead->request, OP_DEAD);

@@ -152,6 +152,29 @@ struct store_reschedule {
 };
 void store_reschedule(struct store *store, struct store_reschedule *reschedule);
 
+/* Another lane for a waiting task that list or find showed: a mark is left at its old place, and it goes to the tail of
+ * that lane, with its note; its history says so.  Within a key lanes are apart, so a task with a key gives up its place
+ * among those of its own lane.  Delayed: it joins that lane when it is due.  In flight: through its owner, unless it
+ * has started (feature `move`); nobody is told if it has.  -EALREADY: it is in that lane.  -EPERM: it is the first of a
+ * key that waits for its retry, or a schedule's, whose overlap is decided by its place.  -ENOENT: it is not there any
+ * more, or dead; find it again. SQLite: 2 rows.  Redis: one script. */
+struct store_move {
+        struct store_request request;
+        struct span id;
+        struct span key; /* as shown */
+        enum store_state state;
+        uint64_t number;
+        enum lane from; /* as shown */
+        enum lane lane;
+
+        bool is_pending; /* the owner has been told */
+};
+void store_move(struct store *store, struct store_move *move);
+/* The request for a task that list or find showed; `done` is for the caller to set.  -EPERM: it has a key, and has to
+ * be forced to give up its place among the key's tasks. */
+int store_move_fill(const struct store_listed *task, enum lane lane, bool is_forced, struct store_move *ret_move,
+        struct error *error);
+
 enum store_dead_verb {
         DEAD_REQUEUE, /* to the tail of its lane, with fresh budgets and its history */
         DEAD_DROP

@@ -11,6 +11,7 @@
 #include "store/names.h"
 #include "store/reports.h"
 #include "store/results.h"
+#include "store/rights.h"
 #include "store/rooms.h"
 #include "store/schedules.h"
 #include "store/store.h"
@@ -42,6 +43,7 @@ enum store_kind {
         X(FIND, find, "find", STORE_READ)                                                                              \
         X(CANCEL, cancel_task, "cancel", STORE_DURABLE)                                                                \
         X(RESCHEDULE, reschedule, "reschedule", STORE_DURABLE)                                                         \
+        X(MOVE, move, "move", STORE_DURABLE)                                                                           \
         X(DEAD, dead, "dead", STORE_DURABLE)                                                                           \
         X(DEAD_GROUPS, dead_groups, "dead", STORE_READ)                                                                \
         X(KEYS, keys, "keys", STORE_READ)                                                                              \
@@ -85,6 +87,8 @@ struct store_driver {
         void (*close)(struct store *store, void (*closed)(void *self), void *self);
         /* Appends an envelope as this store keeps it, up to and without the payload.  NULL: as text. */
         void (*put_head)(struct buffer *to, const struct envelope *envelope, uint32_t shard);
+        /* Adds what a user of its server needs; false: it has no such users.  NULL: it has no server. */
+        bool (*rights)(const struct store_options *options, enum store_role role, struct rights *to);
 };
 
 extern const struct store_driver sqlite_driver, redis_driver;
@@ -100,8 +104,10 @@ struct store {
         char *coordination;
         char *durability;
         char refuses[512]; /* as in store_info */
+        char endangers[160];
         uint32_t shards;
-        uint32_t calls_max; /* as in store_info */
+        bool ring_costs;    /* as in store_info */
+        uint32_t calls_max; /* the same */
         uint64_t payload_max;
         uint64_t backlog_max;
         uint64_t results_max;

@@ -190,7 +190,7 @@ static const struct span closed = SPAN_TEXT("ffffffffffffffffffffffffffffffff");
 /* What a record says of all but the one who asks, and of that one. */
 struct shares_held {
         uint64_t others;
-        uint64_t own;
+        bool is_own;
         uint64_t own_call;
         uint64_t first_ms; /* when the first of the others' shares comes back by itself; UINT64_MAX: none */
         uint32_t holders;
@@ -213,7 +213,7 @@ static void read_holders(struct limit_share *s, struct span nonce, struct span r
                 if (back_ms <= s->now_ms)
                         continue;
                 if (span_is(h.nonce, nonce)) {
-                        held->own = h.shares;
+                        held->is_own = true;
                         held->own_call = h.call;
                         continue;
                 }
@@ -250,7 +250,9 @@ static void take_shares(struct limit_share *s)
         held.closed_ms = close_until(s, held.closed_ms);
         bool has_room = !held.closed_ms && held.others < limit->concurrency && held.holders < STORE_LIMIT_HOLDERS;
         uint64_t room = has_room ? limit->concurrency - held.others : 0;
-        s->granted = max_u64(min_u64(s->want, room), min_u64(s->keep, held.own));
+        /* What runs is counted, whether or not there is room for it. */
+        bool is_listed = held.is_own || held.holders < STORE_LIMIT_HOLDERS;
+        s->granted = max_u64(min_u64(s->want, room), is_listed ? s->keep : 0);
         s->is_over = s->granted > room;
         s->left_ms = s->granted ? s->lease_ms : 0;
         if (s->granted)

@@ -11,11 +11,12 @@
  *
  * Concurrency.  A call says how many shares the holder wants in all, and is told how many it has: it takes, renews and
  * gives back, and may be repeated.  Calls of a holder have numbers: one that comes late, after a newer one, changes
- * nothing, for it would take away what the holder has got since.  All that others hold and want at once is never more
- * than `concurrency`.  A share lasts lease_ms from the last call; of a holder that is silent it comes back grace_ms
- * after that, when whatever it was for has been ended.  If the limit is lower than what is held (it was lowered, or is
- * closed), a holder keeps what it says it uses (`keep`) and gets nothing more.  A holder that gets nothing is
- * remembered as waiting for a moment, so that others hear of it.
+ * nothing, for it would take away what the holder has got since.  Nothing is granted that is to start while all that is
+ * held is `concurrency` or more.  A share lasts lease_ms from the last call; of a holder that is silent it comes back
+ * grace_ms after that, when whatever it was for has been ended.  What a holder says it uses (`keep`) runs already, so
+ * it is counted as held even if there is no room for it: the limit was lowered or closed, the holder took the task over
+ * from another, or was silent for too long.  Then it gets nothing more, and nor does anybody else.  A holder that gets
+ * nothing is remembered as waiting for a moment, so that others hear of it.
  *
  * A value may be closed for a while (`close_ms`): until then nothing more of it is granted to anybody.
  *
@@ -48,7 +49,7 @@ struct store_limit {
 struct store_limit_item {
         struct span value; /* any bytes, also none: ≤ STORE_LIMIT_VALUE_MAX */
         uint64_t want;     /* a rate: tokens; concurrency: shares in all, 0: gives all back */
-        uint64_t keep;     /* concurrency: of these, in use; ≤ want */
+        uint64_t keep;     /* concurrency: of these, in use, or may be before the answer comes; ≤ want */
         uint64_t close_ms; /* the value is closed for so long at least; 0: it stays as it is */
 
         uint64_t granted;   /* of a rate: now; concurrency: in all */

@@ -7,8 +7,10 @@
 
 #include "base/clock.h"
 #include "base/numbers.h"
+#include "base/url.h"
 #include "store/names.h"
 #include "store/request.h"
+#include "store/rights.h"
 
 static const struct store_driver *const drivers[] = { &sqlite_driver, &redis_driver };
 
@@ -26,7 +28,9 @@ void store_set_limits(struct store *store, const struct store_options *options)
 static bool scheme_is(const char *url, const char *scheme)
 {
         size_t size = strlen(scheme);
-        return !strncmp(url, scheme, size) && (url[size] == ':' || url[size] == '+');
+        if (!strncmp(url, scheme, size) && url[size] == 's')
+                size = url_is_redis_tls(url) ? size + 1 : size;
+        return !strncmp(url, scheme, strlen(scheme)) && (url[size] == ':' || url[size] == '+');
 }
 
 static int options_check(const struct store_options *options, struct error *error)
@@ -64,6 +68,14 @@ void store_open(struct uv_loop_s *loop, struct store_open *open)
         drivers[0]->open(loop, open);
 }
 
+bool store_rights(const struct store_options *options, enum store_role role, struct rights *to)
+{
+        for (size_t i = 0; i < sizeof(drivers) / sizeof(drivers[0]); i++)
+                if (drivers[i]->rights && scheme_is(options->url, drivers[i]->scheme))
+                        return drivers[i]->rights(options, role, to);
+        return false;
+}
+
 void store_close(struct store *store, void (*closed)(void *self), void *self)
 {
         store->driver->close(store, closed, self);
@@ -76,8 +88,10 @@ void store_info(const struct store *store, struct store_info *ret_info)
                 .coordination = store->coordination,
                 .durability = store->durability,
                 .refuses = store->refuses,
+                .endangers = store->endangers,
                 .shards = store->shards,
                 .record = &store->record,
+                .ring_costs = store->ring_costs,
                 .calls_max = store->calls_max };
 }
 
@@ -297,7 +311,7 @@ static void prepare_follow_ups(struct store_advance *advance, uint32_t count)
 
 static void check_outcome(struct store_request *request, const struct store_outcome *outcome)
 {
-        if ((unsigned)outcome->kind > STORE_MERGE || (unsigned)outcome->cost >= COSTS)
+        if ((unsigned)outcome->kind > STORE_MOVE || (unsigned)outcome->cost >= COSTS)
                 request_refuse(request, "unknown outcome");
         if (outcome->cost == COST_LATER && outcome->kind != STORE_RETRY)
                 request_refuse(request, "LATER is a cost of RETRY only");
@@ -322,6 +336,9 @@ static void check_outcome(struct store_request *request, const struct store_outc
                         request_refuse(request, "no such seq");
         if (outcome->kind == STORE_MERGE)
                 request_check_feature(request, "merge");
+        if (outcome->kind == STORE_MOVE &&
+                ((unsigned)outcome->lane >= LANES || outcome->lane == STORE_SEQ_LANE(outcome->task.seq)))
+                request_refuse(request, "a task moves to another lane");
 }
 
 void store_advance(struct store *store, struct store_advance *advance)

@@ -28,6 +28,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/tls_files.h"
 #include "task/envelope.h"
 #include "task/id.h"
 #include "task/note.h"
@@ -83,10 +84,11 @@ enum store_sync {
 };
 
 struct store_options {
-        const char *url;                               /* sqlite:PATH, or any of the four kinds of redis/redis.h */
+        const char *url;                               /* sqlite:PATH, or any of the kinds of redis/redis.h */
         const char *app;                               /* [a-z0-9_-]{1,64} */
         const char *user, *password;                   /* Redis; NULL: none */
         const char *sentinel_user, *sentinel_password; /* for the Sentinels themselves */
+        struct tls_files tls;                          /* rediss:// */
         uint32_t wait_replicas; /* Redis: a submit or outcome counts when so many replicas have it, too */
         /* The number of shards and the coordination URL are recorded when the store is made and are authoritative:
          * whoever names others is refused with -EINVAL, both in the text.  0 and NULL: take what is recorded.  A URL
@@ -136,17 +138,19 @@ struct store_info {
         const char *app;
         const char *coordination; /* "" if none is recorded yet */
         const char *durability;   /* what a crash may lose, as a text for people */
-        const char *refuses; /* why it takes no submits, and what to do, as of the last open, count or renewal; "": it
-                                does */
+        const char *refuses;   /* why it takes no submits, and what to do, as of the last open, count or renewal; "": it
+                                  does */
+        const char *endangers; /* what may lose tasks there, and what to do, as of a host's last renewal; "": nothing */
         uint32_t shards;
         const struct store_app *record; /* app.h; as last read */
+        bool ring_costs; /* a ring costs the store something: an advance that another follows says so (calls_again) */
         uint32_t calls_max; /* how many advances to have under way at once: more would only wait at the store; 0: no
                                limit */
 };
 
 /* Opens or makes a store.  -ENOENT (not there), -EINVAL (disagrees with what is recorded), -EPROTO (not ours, of
  * another schema, or a host lacks a feature that is switched on), -ENOTSUP (a network file system; unknown scheme).
- * SQLite: a few statements, plus the schema if it is made.  Redis: connect, one GET per setting, SCRIPT LOAD. */
+ * SQLite: a few statements, plus the schema if it is made.  Redis: connect, one HMGET; a host: SCRIPT LOAD. */
 void store_open(struct uv_loop_s *loop, struct store_open *open);
 
 /* Ends everything under way and frees the store; `closed` is called on the loop when that is done.  Nothing is
@@ -324,6 +328,7 @@ enum store_outcome_kind {
          * behind it, and no other task of the key stands between them.  Who waits for the outcome of one of them gets
          * this one's. All or nothing: if one of them is not in flight any more, nothing of this outcome happens */
         STORE_MERGE,
+        STORE_MOVE, /* not started: goes to the tail of `lane`, with its note.  Its history says so */
 };
 
 /* What happened to one task.  A task that is not mentioned stays in flight as it is.  One that is not in flight any
@@ -351,6 +356,7 @@ struct store_outcome {
         uint32_t follow_ups_count;
         const struct store_ref *merged; /* MERGE, in order; all outcomes of a call: ≤ STORE_CALL_MERGED */
         uint32_t merged_count;
+        enum lane lane; /* MOVE: where to, another one than it is in */
 };
 
 /* How the reason of a key begins that waits because its first task's handler said LATER. */
@@ -365,20 +371,22 @@ enum store_control_verb {
         CONTROL_SCHEDULES,
         CONTROL_HEARTBEAT,
         CONTROL_OUTCOME,
+        CONTROL_MOVE,
         CONTROLS
 };
 
 /* Something a person asked for, or a worker said.  The store has already done its part; the owner does its own: on
  * CANCEL of a task that it holds, stop it and answer DEAD unless it was DONE first; on SCHEDULES, list those of the
- * shard anew; on HOLD, start no more of the key's tasks and divert those it has; on HEARTBEAT and OUTCOME, what the
- * worker says (reports.h), if its start is still the current one. */
+ * shard anew; on MOVE of a task that has not started, answer MOVE, and nothing if it has; on HOLD, start no more of the
+ * key's tasks and divert those it has; on HEARTBEAT and OUTCOME, what the worker says (reports.h), if its start is
+ * still the current one. */
 struct store_control {
         enum store_control_verb verb;
         struct span key;   /* HEARTBEAT, OUTCOME: empty */
-        struct span id;    /* CANCEL, HEARTBEAT, OUTCOME */
+        struct span id;    /* CANCEL, MOVE, HEARTBEAT, OUTCOME */
         uint64_t seq;      /* the same */
         struct span start; /* HEARTBEAT, OUTCOME: as it was said */
-        struct span data;  /* the same */
+        struct span data;  /* the same; MOVE: the name of the lane */
 };
 /* Of one advance; of HEARTBEAT and OUTCOME no more than STORE_CALL_BYTES, but always one. */
 #define STORE_CALL_CONTROLS 64u
@@ -406,6 +414,8 @@ struct store_advance {
         uint32_t outcomes_count; /* ≤ STORE_CALL_TASKS */
         uint32_t want[LANES];    /* claim at most so many of each lane; all together cut to STORE_CALL_TASKS */
         uint32_t want_bytes;     /* claim about so many bytes, but always one task; 0: STORE_CALL_BYTES */
+        /* The owner makes another call within moments, whatever comes: what changes before that need not ring. */
+        bool calls_again;
 
         enum store_verdict verdict;
         struct store_task *tasks;

@@ -137,6 +137,17 @@ static void cause_trouble(struct sim *sim, void *arg)
         }
 }
 
+static void change_load(struct sim *sim, void *arg)
+{
+        struct sim_host *h = &sim->hosts[sim_draw(sim, HOSTS)];
+        (void)arg;
+        if (sim->is_calm)
+                return;
+        if (h->is_alive && h->paused_until_ms <= sim->now_ms)
+                sim_fleet_load(h);
+        sim_at(sim, 10 + sim_draw(sim, 50), change_load, NULL);
+}
+
 static void produce(struct sim *sim, void *arg)
 {
         (void)arg;
@@ -194,6 +205,7 @@ void sim_run(uint64_t seed, uint64_t steps, struct sim_counts *counts)
                 for (uint32_t i = 0; i < SHARD_TASKS; i++)
                         sim->shards[shard].tasks[i].key = sim_draw(sim, SHARD_KEYS);
         sim_merge_start(sim);
+        sim_limits_begin(sim);
         sim->tree = sim_tree_new(sim);
         for (uint32_t i = 0; i < HOSTS; i++) {
                 sim->hosts[i].sim = sim;
@@ -204,6 +216,8 @@ void sim_run(uint64_t seed, uint64_t steps, struct sim_counts *counts)
         sim_at(sim, 1, produce, NULL);
         sim_at(sim, 200, cause_trouble, NULL);
         sim_at(sim, 300, sim_pause_change, NULL);
+        sim_at(sim, 100, change_load, NULL);
+        sim_at(sim, 400, sim_limits_change, NULL);
         while (sim->counts.events < steps)
                 step(sim);
         sim->is_calm = true;
@@ -230,6 +244,7 @@ void sim_run(uint64_t seed, uint64_t steps, struct sim_counts *counts)
         }
         free(sim->queue);
         sim_tree_free(sim->tree);
+        sim_limits_free(sim);
         add_counts(counts, &sim->counts);
         free(sim);
 }

@@ -15,6 +15,8 @@
 #include "coord/leader.h"
 #include "coord/member.h"
 #include "host/handler/dispatch.h"
+#include "host/lend/borrower.h"
+#include "host/limit/limit.h"
 #include "host/membership/assigner.h"
 #include "host/shard/shard_io.h"
 #include "ring/leases.h"
@@ -26,16 +28,21 @@
 #define SHARDS      8
 #define SHARD_TASKS 60 /* that will ever be submitted to a shard */
 #define SHARD_KEYS  4  /* of a shard */
+#define LEND_KEY    3  /* tasks of this key may run on other hosts' seats; they keep their order all the same */
 #define POOLS       2  /* of a host: keys of even and of odd numbers are two handlers' */
 #define POOL_SEATS  2
-#define SEATS       (POOLS * POOL_SEATS)
-#define CALLS_MAX   3 /* advances of a host at once, as long as the store is near */
-#define TTL_MS      1000
-#define DRAIN_MS    300
-#define SESSION_MS  1000
-#define GRACE_MS    100
-#define WINDOW      16
-#define CALL_MAX    STORE_CALL_TASKS
+/* That keys wait for: each pool, the limit that it is under, and the same limit for each key. */
+#define NAMES      (2 * POOLS + SHARD_KEYS)
+#define SEATS      (POOLS * POOL_SEATS)
+#define BATCH_POOL 1 /* has ordered batches */
+#define RUN_MAX    4
+#define CALLS_MAX  3 /* advances of a host at once, as long as the store is near */
+#define TTL_MS     1000
+#define DRAIN_MS   300
+#define SESSION_MS 1000
+#define GRACE_MS   100
+#define WINDOW     16
+#define CALL_MAX   STORE_CALL_TASKS
 
 struct sim;
 struct sim_host;
@@ -77,6 +84,8 @@ struct sim_task {
         bool is_suspect;
         uint64_t started_epoch;   /* its mark; 0: none */
         uint64_t worker_until_ms; /* its mark is that of a worker, which may run it until then; 0: it is not */
+        struct work_fence seat;   /* worker_until_ms: it is that of a borrowed seat; 0: it is not */
+        uint8_t seat_nonce[STORE_NONCE_SIZE];
         uint32_t done_count;
         bool may_merge, is_debounced;
         uint64_t debounce_ms, arrived_ms;
@@ -91,7 +100,8 @@ enum sim_key_state { SIM_KEY_FREE, SIM_KEY_WAITING, SIM_KEY_NAMED };
 struct sim_key {
         enum sim_key_state state;
         uint64_t due_ms;   /* WAITING */
-        uint64_t since_ms; /* NAMED: for its pool, which is paused */
+        uint32_t name;     /* NAMED */
+        uint64_t since_ms; /* NAMED */
 };
 
 struct sim_store_shard {
@@ -100,6 +110,7 @@ struct sim_store_shard {
         uint32_t arrived; /* tasks that were submitted: in state QUEUED or later */
         uint32_t taken;   /* … and claimed */
         uint64_t epoch, until_ms, call;
+        bool is_unrung; /* the owner calls again, and is not rung for what comes before that */
         uint8_t holder[STORE_NONCE_SIZE];
         bool is_held;
         uint64_t want_epoch, want_until_ms, want_firm_ms;
@@ -109,6 +120,13 @@ struct sim_store_shard {
         uint64_t schedule_ms; /* when that fires next */
         uint64_t times_fired;
         uint64_t unowned_ms; /* since when nobody's lease lasts; 0: somebody's does */
+        struct sim_report {
+                struct work_fence fence;
+                bool is_outcome;
+        } reports[STORE_CALL_CONTROLS]; /* the control list */
+        uint32_t reports_count;
+        struct sim_report last_reports[STORE_CALL_CONTROLS]; /* what the last call returned of it */
+        uint32_t last_reports_count;
 };
 
 /* One call on its way; a copy of everything. */
@@ -131,9 +149,9 @@ struct sim_call {
                 struct store_schedule_list schedules;
                 struct store_fires fires;
         };
-        /* What texts of the request say, which stand in the host's memory: the number of a pool. */
-        uint32_t pools[CALL_MAX]; /* that the key of an outcome waits for; POOLS: none */
-        uint32_t name;            /* to be woken; or the last one that is known; POOLS: none */
+        /* What texts of the request say, which stand in the host's memory: the number of a name. */
+        uint32_t waits_for[CALL_MAX]; /* the key of an outcome; NAMES: for none */
+        uint32_t name;                /* to be woken; or the last one that is known; NAMES: none */
         struct span names_found[1];
         struct store_schedule schedule;            /* that was found */
         struct store_fire fired[STORE_CALL_FIRES]; /* copies of the host's, and the answers */
@@ -142,6 +160,13 @@ struct sim_call {
         uint32_t merged[STORE_CALL_MERGED]; /* numbers of tasks that outcomes merge into others */
         uint32_t merged_from[CALL_MAX];     /* where those of an outcome begin */
         struct store_task tasks[CALL_MAX];
+        struct {
+                struct work_fence fence;
+                uint8_t nonce[STORE_NONCE_SIZE];
+        } seats[CALL_MAX]; /* that START outcomes name */
+        struct store_control controls[STORE_CALL_CONTROLS];
+        char starts[STORE_CALL_CONTROLS][NOTE_HOLDER_MAX + 1];
+        char holders[CALL_MAX][NOTE_HOLDER_MAX + 1];
         char keys[CALL_MAX][8];
         char ids[CALL_MAX][16];
         char payloads[CALL_MAX][8];
@@ -150,17 +175,17 @@ struct sim_call {
 /* Does what a store does, and leaves the answer in the call. */
 void sim_store_execute(struct sim *sim, struct sim_call *call);
 /* Its text. */
-struct span sim_store_name(uint32_t pool);
-/* The number of a pool; POOLS if it is the text of none. */
-uint32_t sim_store_pool(struct span name);
+struct span sim_store_name(uint32_t name);
+/* The number of a name; NAMES if it is the text of none. */
+uint32_t sim_store_name_of(struct span text);
 /* A guard of a dead host gives its lease back. */
 void sim_store_bury(struct sim *sim, uint32_t shard, uint64_t epoch, const uint8_t nonce[STORE_NONCE_SIZE]);
 void sim_store_submit(struct sim *sim);
 
 /* --- keys that wait in the store: sim_keys.c --- */
 
-/* A task in flight goes back to its key's queue; the key waits for `pool` (POOLS: for a time). */
-void sim_key_divert(const struct sim *sim, struct sim_store_shard *s, uint32_t number, uint32_t pool,
+/* A task in flight goes back to its key's queue; the key waits for `name` (NAMES: for a time). */
+void sim_key_divert(struct sim *sim, struct sim_store_shard *s, uint32_t number, uint32_t name,
         const struct store_outcome *outcome);
 /* Up to `max` heads of a key's queue are in flight, and part of what the call claimed. */
 void sim_key_refill(const struct sim *sim, struct sim_store_shard *s, uint32_t key, uint32_t max);
@@ -170,9 +195,9 @@ void sim_keys_take_due(const struct sim *sim, struct sim_store_shard *s, uint32_
 uint64_t sim_keys_due_ms(const struct sim *sim, const struct sim_store_shard *s);
 /* A task in flight is not to be started: its key waits for a name, or one that comes before it waits. */
 bool sim_key_is_waiting(const struct sim_store_shard *s, uint32_t number);
-bool sim_keys_wait_for(const struct sim_store_shard *s, uint32_t pool);
+bool sim_keys_wait_for(const struct sim_store_shard *s, uint32_t name);
 /* Returns how many were woken. */
-uint32_t sim_keys_wake(const struct sim *sim, struct sim_store_shard *s, uint32_t pool, uint32_t max);
+uint32_t sim_keys_wake(const struct sim *sim, struct sim_store_shard *s, uint32_t name, uint32_t max);
 
 /* --- tasks that become one: sim_merge.c --- */
 
@@ -183,6 +208,39 @@ void sim_merge_apply(struct sim *sim, struct sim_store_shard *s, struct sim_call
 void sim_merge_check_seat(struct sim *sim, const struct sim_host *h, const struct sim_seat *seat);
 void sim_merge_done(struct sim *sim, uint32_t shard, uint32_t number);
 void sim_merge_check_end(struct sim *sim);
+
+/* --- limits of the whole app: sim_limits.c --- */
+
+/* A limit: what people say, and its home. */
+struct sim_limit {
+        bool is_by_key; /* a bucket for each key, of whatever shard; else one, that of key 0 */
+        struct limit_amount amount;
+        struct store_limit home;
+        struct buffer records[SHARD_KEYS];
+        /* For the checks: what is in force at the home, and what was until a moment ago. */
+        struct limit_amount used, before;
+        uint64_t used_ms; /* since then */
+        /* A rate: what it allows still, when that was so, and what it allowed at most then. */
+        uint64_t level[SHARD_KEYS], level_ms[SHARD_KEYS], full[SHARD_KEYS];
+        uint64_t started_ms[SHARD_KEYS]; /* when a task last started under it */
+};
+
+/* Most runs have limits. */
+void sim_limits_begin(struct sim *sim);
+/* An event: a person sets another amount; comes again by itself. */
+void sim_limits_change(struct sim *sim, void *arg);
+void sim_limits_free(struct sim *sim);
+/* The host's pools are under limits. */
+void sim_limits_start(struct sim_host *h);
+/* Asks the homes for what is lacking. */
+void sim_limits_call(struct sim_host *h);
+/* A handler says that it is too much. */
+void sim_limits_close(struct sim_host *h, const struct sim_seat *seat);
+/* When a task last started under the limit of that name. */
+uint64_t sim_limits_started_ms(const struct sim *sim, uint32_t name);
+/* A task was dispatched; its handler is about to start. */
+void sim_limits_check_seat(struct sim *sim, const struct sim_host *h, const struct sim_seat *seat);
+void sim_limits_check_start(struct sim *sim, const struct sim_host *h, const struct sim_seat *started);
 
 /* --- a schedule on each shard: sim_schedule.c --- */
 
@@ -225,10 +283,14 @@ bool sim_tree_read(const struct sim *sim, const char *path, struct span *ret_dat
 /* A task that was handed to a seat. */
 struct sim_seat {
         struct claimed *task;
+        struct claimed *followers[RUN_MAX - 1]; /* in the same call, behind it */
+        uint32_t followers_count;
+        struct sim_borrowed *borrowed; /* it has another host's task instead (sim_lend.c); NULL */
         bool is_started, is_over, is_suspect;
         uint32_t shard, number, key;
         uint64_t epoch;
         uint64_t stamp; /* tells this use of the seat from others */
+        uint64_t started_ms;
 };
 
 struct sim_host {
@@ -240,6 +302,10 @@ struct sim_host {
         uint64_t tree_cut_until_ms, store_cut_until_ms;
         uint8_t nonce[STORE_NONCE_SIZE];
         struct shard_limits limits;
+        struct limits fleet;                              /* shares of the app's limits */
+        struct store_limit_item asked[POOLS][SHARD_KEYS]; /* of each limit, on its way */
+        uint32_t asked_count[POOLS];
+        uint64_t asked_number[POOLS]; /* the sending that an answer is expected to; 0: none */
         struct dispatch dispatch;
         struct shards shards;
         struct store store;
@@ -247,7 +313,11 @@ struct sim_host {
         /* The page that runners see: it stands still while the host does. */
         struct leases leases;
         struct lease_slot page[SHARDS];
-        struct sim_seat seats[SEATS]; /* POOL_SEATS of each pool */
+        struct sim_seat seats[SEATS];          /* POOL_SEATS of each pool */
+        struct lent *lents;                    /* tasks of ours that other hosts have */
+        struct borrower_starts starts[SHARDS]; /* of other hosts' tasks that have come */
+        uint32_t asking[HOSTS];                /* seats that other hosts offer, and which of their lives do */
+        uint64_t asking_life[HOSTS];
         bool is_leaving, is_going;
         uint64_t desired_version; /* that it has read */
         uint64_t born_ms;
@@ -264,6 +334,7 @@ struct sim_host {
         struct coord_multi multi;
         struct coord_multi_op ops[2];
         struct buffer doc, assign, moves;
+        struct load_summary load; /* what it says of it */
         bool is_chair_busy;
         uint64_t assigner_again_ms;
         uint64_t version;
@@ -282,6 +353,27 @@ bool sim_host_may_start(const struct sim_host *h, uint32_t shard);
 /* Goes as far as it can: tasks to seats, calls to the store. */
 void sim_host_turn(struct sim_host *h);
 
+/* --- tasks on other hosts' seats: sim_lend.c --- */
+
+/* Before seats here are fed: other hosts' are. */
+void sim_lend_feed(struct sim_host *h);
+/* A turn of the host: free seats are offered, what was lent and what was borrowed goes on. */
+void sim_lend_turn(struct sim_host *h);
+/* What somebody said about a task of that shard. */
+void sim_lend_reported(struct sim_host *h, struct shard *shard, const struct store_control *control);
+/* A task that is lent is to stop, or wanted back. */
+void sim_lend_stop(struct sim_host *h, struct claimed *c);
+void sim_lend_recall(struct sim_host *h, struct claimed *c);
+/* The host is gone. */
+void sim_lend_free(struct sim_host *h);
+/* The store: a START of a borrowed seat is recorded; what is recorded goes; as a task's note says it. */
+void sim_lend_record(struct sim *sim, struct sim_task *t, const struct sim_call *call, uint32_t outcome);
+void sim_lend_note(const struct sim_task *t, struct sim_call *call, uint32_t at);
+/* The control list with the answer of an advance. */
+void sim_lend_controls(struct sim_store_shard *s, struct sim_call *call, bool is_next);
+/* The deadline of the borrowed task that runs on that seat has passed. */
+bool sim_lend_is_late(const struct sim *sim, const struct sim_seat *seat);
+
 /* --- a host's way to the store: sim_calls.c --- */
 
 extern const struct store_driver sim_store_driver;
@@ -294,6 +386,8 @@ void sim_fleet_open(struct sim_host *h);
 void sim_fleet_free(struct sim_host *h);
 /* What its node says, if that has changed. */
 void sim_fleet_report(struct sim_host *h);
+/* It says something else about its load. */
+void sim_fleet_load(struct sim_host *h);
 /* What the assigner wants next. */
 void sim_fleet_chair(struct sim_host *h);
 /* Tries again what failed. */
@@ -309,6 +403,15 @@ void sim_check_seat(struct sim *sim, const struct sim_host *h, const struct sim_
 void sim_check_start(struct sim *sim, const struct sim_host *h, const struct sim_seat *seat);
 /* An outcome was applied. */
 void sim_check_done(struct sim *sim, uint32_t shard, uint32_t number, uint64_t epoch);
+/* --- sim_batch.c --- */
+
+/* Those that run in the same call. */
+void sim_batch_take(struct sim_host *h, uint32_t pool, struct shard *s, struct sim_seat *seat);
+bool sim_batch_has_task(const struct sim_seat *seat, const struct claimed *c);
+bool sim_batch_has(const struct sim_seat *seat, uint32_t number);
+void sim_batch_check_start(struct sim *sim, const struct sim_host *h, const struct sim_seat *seat);
+void sim_batch_end(struct sim_host *h, const struct sim_seat *seat, struct shard *s, const struct store_outcome *first);
+
 /* After every event. */
 void sim_check_always(struct sim *sim);
 /* Once all is calm. */
@@ -316,13 +419,17 @@ void sim_check_end(struct sim *sim);
 
 struct sim_counts {
         uint64_t events, calls, starts, done, kills, pauses, cuts, handovers, fenced, documents, overlaps, suspects;
-        uint64_t handler_pauses, woken, workers, fired, merged, debounced;
+        uint64_t kept; /* requests of hosts that were dead or stopped, by which their sessions lived on */
+        uint64_t lent, borrowed_done, seats_silent, declined, adopted, late;
+        uint64_t handler_pauses, woken, workers, fired, merged, debounced, exchanged, followed;
+        uint64_t limited, shares, full, left_over, closed, changed, lost;
 };
 
 struct sim {
         uint64_t seed, random, now_ms, next_number, unix_ms;
         bool is_calm;
         uint64_t calm_ms;
+        uint64_t kept_ms;    /* when the tree last heard a session whose host was dead or stopped */
         struct event *queue; /* a heap */
         size_t queue_count, queue_room;
         struct sim_host hosts[HOSTS];
@@ -332,6 +439,8 @@ struct sim {
         uint64_t pause_ms[POOLS]; /* when that changed last */
         uint64_t desired_version;
         uint64_t epochs[SHARDS]; /* the highest seen */
+        bool has_limits;
+        struct sim_limit limits[POOLS];
         uint64_t generation;
         struct sim_counts counts;
 };

@@ -113,12 +113,12 @@ static void describe(struct sim_call *call, const struct store_request *request)
         case OP_WAKE:
                 call->size = sizeof(struct store_wake);
                 call->shard = ((const struct store_wake *)request)->lease.shard;
-                call->name = sim_store_pool(((const struct store_wake *)request)->name);
+                call->name = sim_store_name_of(((const struct store_wake *)request)->name);
                 break;
         case OP_NAMES:
                 call->size = sizeof(struct store_names);
                 call->shard = ((const struct store_names *)request)->lease.shard;
-                call->name = sim_store_pool(((const struct store_names *)request)->after);
+                call->name = sim_store_name_of(((const struct store_names *)request)->after);
                 break;
         case OP_SCHEDULE_LIST:
                 call->size = sizeof(struct store_schedule_list);
@@ -156,7 +156,10 @@ static void start(struct store *store, struct store_request *request)
                 memcpy(call->outcomes, call->advance.outcomes, call->advance.outcomes_count * sizeof(*call->outcomes));
         for (uint32_t i = 0, merged = 0; call->op == OP_ADVANCE && i < call->advance.outcomes_count; i++) {
                 const struct store_outcome *o = &call->outcomes[i];
-                call->pools[i] = sim_store_pool(o->name);
+                struct span host;
+                call->waits_for[i] = sim_store_name_of(o->name);
+                if (o->kind == STORE_START)
+                        (void)seat_holder_parse(o->holder, &call->seats[i].fence, call->seats[i].nonce, &host);
                 call->merged_from[i] = merged;
                 for (uint32_t j = 0; j < o->merged_count; j++)
                         call->merged[merged++] = (uint32_t)o->merged[j].seq - 1;

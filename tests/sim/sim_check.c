@@ -50,6 +50,7 @@ void sim_check_seat(struct sim *sim, const struct sim_host *h, const struct sim_
         const struct sim_task *task = &sim->shards[seat->shard].tasks[seat->number];
         uint32_t pool = (uint32_t)(seat - h->seats) / POOL_SEATS;
         check_pause(sim, h, seat, pool);
+        sim_limits_check_seat(sim, h, seat);
         sim_merge_check_seat(sim, h, seat);
         if (!seat->is_suspect)
                 return;
@@ -68,6 +69,7 @@ void sim_check_start(struct sim *sim, const struct sim_host *h, const struct sim
         const struct sim_store_shard *s = &sim->shards[seat->shard];
         const struct sim_host *other;
         sim->counts.starts++;
+        sim_limits_check_start(sim, h, seat);
         if (sim_task_is_over(&s->tasks[seat->number]))
                 sim_fail(sim, "host %u starts task %u of shard %u, which is done or merged", h->index, seat->number,
                         seat->shard);
@@ -75,7 +77,7 @@ void sim_check_start(struct sim *sim, const struct sim_host *h, const struct sim
                 if (s->tasks[i].key == seat->key && !sim_task_is_over(&s->tasks[i]))
                         sim_fail(sim, "host %u starts task %u of shard %u before task %u of the same key is done",
                                 h->index, seat->number, seat->shard, i);
-        for (uint32_t i = 0; i < SHARD_TASKS; i++)
+        for (uint32_t i = 0; i < SHARD_TASKS && !seat->borrowed; i++)
                 if (s->tasks[i].key == seat->key && s->tasks[i].worker_until_ms > sim->now_ms)
                         sim_fail(sim, "host %u starts task %u of shard %u, and a worker may run task %u of its key",
                                 h->index, seat->number, seat->shard, i);
@@ -84,12 +86,20 @@ void sim_check_start(struct sim *sim, const struct sim_host *h, const struct sim
                 return;
         /* The only exception: a call that was running when its host lost the lease. */
         sim->counts.overlaps++;
+        /* Or one on a borrowed seat that is past its deadline, and is about to be stopped. */
+        if (running->borrowed) {
+                sim->counts.late++;
+                if (!sim_lend_is_late(sim, running))
+                        sim_fail(sim, "host %u starts task %u of shard %u, which host %u may still run", h->index,
+                                seat->number, seat->shard, other->index);
+                return;
+        }
         if (other == h && running->epoch == seat->epoch)
                 sim_fail(sim, "host %u runs two tasks of a key of shard %u at once", h->index, seat->shard);
-        if (running->epoch >= seat->epoch && other != h)
+        if (running->epoch >= seat->epoch && other != h && !seat->borrowed)
                 sim_fail(sim, "host %u starts under epoch %" PRIu64 " what host %u runs under %" PRIu64, h->index,
                         seat->epoch, other->index, running->epoch);
-        if (sim_host_may_start(other, seat->shard) && other != h)
+        if (sim_host_may_start(other, seat->shard) && other != h && !seat->borrowed)
                 sim_fail(
                         sim, "host %u starts in shard %u while host %u still may", h->index, seat->shard, other->index);
 }
@@ -125,15 +135,26 @@ static void check_assign(struct sim *sim)
 /* Long enough for everything that takes its time: a session to end, a leader to be found, a lease to run out. */
 #define HEALED_MS (SESSION_MS + TTL_MS * 3 / 2)
 
-/* Nothing is paused: nobody waits for that any more. */
+/* Since when nothing goes wrong.  A request that was sent before may arrive up to three sessions later.  If its host is
+ * dead or stopped by then, its session has as long as ever from there on, and with it what it has in the tree: the
+ * leadership, or membership with shards.  Nobody can replace the host before the session ends. */
+static uint64_t well_since_ms(const struct sim *sim)
+{
+        return latest(sim->calm_ms, sim->kept_ms);
+}
+
+/* Nothing is paused: nobody waits for that any more.  Who waits for a limit is woken unless others start under it. */
 static void check_names(const struct sim *sim)
 {
         for (uint32_t i = 0; sim->is_calm && i < SHARDS * SHARD_KEYS; i++) {
                 const struct sim_key *k = &sim->shards[i / SHARD_KEYS].keys[i % SHARD_KEYS];
-                uint64_t since_ms = latest(k->since_ms, sim->calm_ms);
+                uint64_t since_ms = latest(k->since_ms, well_since_ms(sim));
+                if (k->state == SIM_KEY_NAMED && k->name >= POOLS)
+                        since_ms = latest(since_ms, sim_limits_started_ms(sim, k->name));
                 if (k->state == SIM_KEY_NAMED && sim->now_ms > since_ms + HEALED_MS + HEARD_MS)
-                        sim_fail(sim, "nothing is paused for %" PRIu64 " ms, and key %u of shard %u is not woken",
-                                sim->now_ms - since_ms, i % SHARD_KEYS, i / SHARD_KEYS);
+                        sim_fail(sim, "%.*s is open for %" PRIu64 " ms, and key %u of shard %u is not woken",
+                                (int)sim_store_name(k->name).size, sim_store_name(k->name).data, sim->now_ms - since_ms,
+                                i % SHARD_KEYS, i / SHARD_KEYS);
         }
 }
 
@@ -151,7 +172,7 @@ void sim_check_always(struct sim *sim)
                 sim->epochs[shard] = s->epoch;
                 bool is_owned = s->is_held && s->until_ms > sim->now_ms;
                 s->unowned_ms = is_owned ? 0 : s->unowned_ms ? s->unowned_ms : sim->now_ms;
-                uint64_t since_ms = s->unowned_ms > sim->calm_ms ? s->unowned_ms : sim->calm_ms;
+                uint64_t since_ms = latest(s->unowned_ms, well_since_ms(sim));
                 if (sim->is_calm && !is_owned && sim->now_ms > since_ms + HEALED_MS)
                         sim_fail(sim, "all is well for %" PRIu64 " ms and nobody owns shard %u", sim->now_ms - since_ms,
                                 shard);

@@ -48,6 +48,7 @@ void sim_fleet_report(struct sim_host *h)
         for (uint32_t i = 0; i < SHARDS; i++)
                 if (h->shards.list[i].shard.stale_epoch)
                         member_doc_add_stale(&doc, i, h->shards.list[i].shard.stale_epoch);
+        doc.member.load = h->load;
         member_doc_put(&text, &doc);
         if (text.size != h->doc.size || memcmp(text.data, h->doc.data, text.size) != 0) {
                 buffer_free(&h->doc);
@@ -56,6 +57,22 @@ void sim_fleet_report(struct sim_host *h)
         } else {
                 buffer_free(&text);
         }
+}
+
+/* One time in eight it tells nothing, as an older host.  Mostly it tells of shards that it holds, and of others, too:
+ * what a host says of its load is not trusted. */
+void sim_fleet_load(struct sim_host *h)
+{
+        struct sim *sim = h->sim;
+        h->load = (struct load_summary){ 0 };
+        uint32_t most = sim_draw(sim, 2) ? 50 : 5000;
+        if (sim_draw(sim, 8)) {
+                for (uint32_t i = 0; i < SHARDS; i++)
+                        if (shard_is_held(&h->shards.list[i].shard) || !sim_draw(sim, 4))
+                                load_summary_add(&h->load, i, sim_draw(sim, most));
+                load_summary_end(&h->load);
+        }
+        sim_fleet_report(h);
 }
 
 static void on_joined(void *self, const char *name, uint64_t created, struct span data)
@@ -86,6 +103,7 @@ static void lead(struct sim_host *h, bool is_leading)
 {
         assigner_free(&h->assigner);
         assigner_init(&h->assigner, SHARDS, 0);
+        assigner_even_load(&h->assigner, true, h->sim->now_ms);
         assigner_lead(&h->assigner, is_leading, h->sim->now_ms);
         member_follow(&h->member, is_leading);
 }
@@ -124,6 +142,9 @@ static void on_written(struct coord_request *request)
         h->is_chair_busy = false;
         if (request->status < 0)
                 h->assigner_again_ms = h->sim->now_ms + 200;
+        const struct assign_plan *plan = &h->assigner.plan;
+        for (uint32_t i = 0; request->status == 0 && h->assigner.is_writing && i < plan->moves_count; i++)
+                h->sim->counts.exchanged += plan->moves[i].reason == ASSIGN_LOAD;
         assigner_wrote(&h->assigner, request->status, h->ops[1].stat.version, h->sim->now_ms);
         sim_host_turn(h);
 }

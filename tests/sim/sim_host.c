@@ -52,8 +52,13 @@ static void *copy_of(const struct stop *stop);
 static void on_stop(void *self, struct claimed *claimed)
 {
         struct sim_host *h = self;
+        h->sim->counts.lost += claimed->hold.is_stopping;
+        if (claimed->lent) {
+                sim_lend_stop(h, claimed);
+                return;
+        }
         for (uint32_t i = 0; i < SEATS; i++)
-                if (h->seats[i].task == claimed)
+                if (h->seats[i].task && sim_batch_has_task(&h->seats[i], claimed))
                         sim_at_host(h, sim_draw(h->sim, GRACE_MS), on_stopped,
                                 copy_of(&(struct stop){ i, h->seats[i].stamp }));
 }
@@ -85,12 +90,19 @@ static void on_merged(void *self, const struct claimed *into, uint32_t count)
 /* Whatever is handed over has started here. */
 static void on_recall(void *self, struct claimed *claimed)
 {
-        (void)self, (void)claimed;
+        if (claimed->lent)
+                sim_lend_recall(self, claimed);
+}
+
+static void on_reported(void *self, struct shard *shard, const struct store_control *control)
+{
+        sim_lend_reported(self, shard, control);
 }
 
 static const struct shards_events shards_events = { .now_ms = on_now_ms,
         .stop = on_stop,
         .recall = on_recall,
+        .reported = on_reported,
         .failed = on_failed,
         .merged = on_merged,
         .stale = on_stale,
@@ -109,16 +121,19 @@ static void free_seat(struct sim_host *h, uint32_t i, enum store_outcome_kind ki
 {
         struct sim_seat *seat = &h->seats[i];
         struct shard *s = &h->shards.list[seat->shard].shard;
-        struct claimed *c = seat->task;
+        struct sim_seat was = *seat;
+        struct store_outcome outcome = { .kind = kind };
         *seat = (struct sim_seat){ 0 };
         if (kind == STORE_DIVERT) {
-                shard_again(s, c, h->sim->now_ms);
+                shard_again(s, was.task, h->sim->now_ms);
         } else {
                 struct pending_outcome *pending = pending_outcome_new(kind, COST_NONE, "");
                 /* Nobody knows who crashed: whoever ran beside it, or this one. */
                 pending->outcome.is_suspect = kind == STORE_INTERRUPTED && sim_happens(h->sim, 3);
-                shard_ended(s, c, pending, h->sim->now_ms);
+                outcome.is_suspect = pending->outcome.is_suspect;
+                shard_ended(s, was.task, pending, h->sim->now_ms);
         }
+        sim_batch_end(h, &was, s, &outcome);
         sim_host_turn(h);
 }
 
@@ -161,6 +176,8 @@ static void on_ended(struct sim *sim, void *arg)
         if (!seat)
                 return;
         bool is_cut = seat->task->is_told_to_stop || sim_happens(sim, 20);
+        if (sim_happens(sim, 100))
+                sim_limits_close(h, seat);
         free_seat(h, stop->seat, is_cut ? STORE_INTERRUPTED : STORE_DONE);
 }
 
@@ -193,7 +210,9 @@ static void on_start(struct sim *sim, void *arg)
                 return;
         }
         seat->is_started = true;
+        seat->started_ms = sim->now_ms;
         sim_check_start(sim, h, seat);
+        sim_batch_check_start(sim, h, seat);
         uint64_t takes_ms = sim_happens(sim, 15) ? sim_draw(sim, 3 * TTL_MS) : sim_draw(sim, 15);
         sim_at(sim, takes_ms, on_over, copy_of(start));
         sim_at_host(h, takes_ms, on_ended, copy_of(start));
@@ -202,7 +221,7 @@ static void on_start(struct sim *sim, void *arg)
 static struct sim_seat *find_free(struct sim_host *h, uint32_t pool)
 {
         for (uint32_t i = pool * POOL_SEATS; i < (pool + 1) * POOL_SEATS; i++)
-                if (!h->seats[i].task)
+                if (!h->seats[i].task && !h->seats[i].borrowed)
                         return &h->seats[i];
         return NULL;
 }
@@ -211,7 +230,7 @@ static uint32_t count_free(const struct sim_host *h, uint32_t pool)
 {
         uint32_t count = 0;
         for (uint32_t i = 0; i < POOL_SEATS; i++)
-                count += !h->seats[pool * POOL_SEATS + i].task;
+                count += !h->seats[pool * POOL_SEATS + i].task && !h->seats[pool * POOL_SEATS + i].borrowed;
         return count;
 }
 
@@ -233,6 +252,7 @@ static void seat_task(struct sim_host *h, uint32_t pool, struct shard *s, struct
                 .epoch = s->lease.epoch,
                 .stamp = ++sim->next_number };
         sim_check_seat(sim, h, seat);
+        sim_batch_take(h, pool, s, seat);
         /* Not the host's event: a runner goes on while its host is stopped. */
         sim_at(sim, sim_draw(sim, 4), on_start, copy_of(&(struct stop){ (uint32_t)(seat - h->seats), seat->stamp }));
 }
@@ -283,10 +303,17 @@ void sim_host_turn(struct sim_host *h)
 {
         struct sim *sim = h->sim;
         dispatch_look(&h->dispatch, &h->shards.schedule.changed);
+        sim_lend_feed(h);
+        for (uint32_t i = 0; i < POOLS; i++)
+                limits_set_room(&h->fleet, i, count_free(h, i));
+        dispatch_look_at_limits(&h->dispatch, sim->now_ms);
         for (uint32_t i = 0; i < POOLS; i++)
                 feed(h, i);
+        shards_look_at_shares(&h->shards);
         dispatch_look(&h->dispatch, &h->shards.schedule.changed);
+        sim_lend_turn(h);
         shards_call(&h->shards, sim->now_ms);
+        sim_limits_call(h);
         sim_fleet_report(h);
         sim_fleet_chair(h);
         if (!h->is_leaving)
@@ -339,10 +366,12 @@ void sim_host_start(struct sim_host *h)
                 .ttl_ms = TTL_MS,
                 .drain_ms = DRAIN_MS,
                 .gather_ms = 10,
+                .ring_costs = true,
                 .window_tasks = WINDOW,
                 .window_bytes = 1 << 20,
                 .seats = SEATS };
         open_shards(h);
+        sim_limits_start(h);
         sim_pause_start(h);
         sim_fleet_open(h);
         sim_at_host(h, 1, on_tick, boxed(h));
@@ -383,7 +412,9 @@ void sim_host_kill(struct sim_host *h, bool has_guard)
                 if (h->waiting_call[i])
                         arena_free(*request_arena(&h->shards.list[i].request));
         shards_free(&h->shards);
+        sim_lend_free(h); /* what its shards were about to tell of is not freed before them */
         dispatch_free(&h->dispatch);
+        limits_free(&h->fleet);
         if (has_guard)
                 sim_at(sim, 1 + sim_draw(sim, 20), on_session_ended, b);
         else
@@ -403,6 +434,7 @@ void sim_host_leave(struct sim_host *h)
         if (h->is_leaving)
                 return;
         h->is_leaving = true;
+        h->fleet.is_leaving = true;
         leader_stand(&h->leader, false);
         shards_leave(&h->shards, h->sim->now_ms);
         sim_fleet_report(h);

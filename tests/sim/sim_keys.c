@@ -23,8 +23,8 @@ static void tidy(struct sim_store_shard *s, uint32_t key)
                 s->keys[key].state = SIM_KEY_FREE;
 }
 
-void sim_key_divert(const struct sim *sim, struct sim_store_shard *s, uint32_t number, uint32_t pool,
-        const struct store_outcome *outcome)
+void sim_key_divert(
+        struct sim *sim, struct sim_store_shard *s, uint32_t number, uint32_t name, const struct store_outcome *outcome)
 {
         struct sim_key *k = &s->keys[s->tasks[number].key];
         uint64_t due_ms = sim->now_ms + outcome->delay_ms;
@@ -32,8 +32,9 @@ void sim_key_divert(const struct sim *sim, struct sim_store_shard *s, uint32_t n
         s->tasks[number].is_debounced |= outcome->is_debounce;
         /* A key waits for what its first task waits for. */
         bool is_first = head_of(s, s->tasks[number].key) == number;
-        if (pool < POOLS && (is_first || k->state == SIM_KEY_FREE))
-                *k = (struct sim_key){ .state = SIM_KEY_NAMED, .since_ms = sim->now_ms };
+        sim->counts.limited += name >= POOLS && name < NAMES;
+        if (name < NAMES && (is_first || k->state == SIM_KEY_FREE))
+                *k = (struct sim_key){ .state = SIM_KEY_NAMED, .name = name, .since_ms = sim->now_ms };
         else if (k->state == SIM_KEY_FREE || (is_first && (k->state == SIM_KEY_NAMED || outcome->is_debounce)))
                 *k = (struct sim_key){ .state = SIM_KEY_WAITING, .due_ms = due_ms };
         else if (k->state == SIM_KEY_WAITING && due_ms < k->due_ms)
@@ -80,25 +81,24 @@ uint64_t sim_keys_due_ms(const struct sim *sim, const struct sim_store_shard *s)
         return due_ms;
 }
 
-/* A key's tasks are all of one handler. */
-static bool waits_for(const struct sim_store_shard *s, uint32_t key, uint32_t pool)
+static bool waits_for(const struct sim_store_shard *s, uint32_t key, uint32_t name)
 {
-        return s->keys[key].state == SIM_KEY_NAMED && key % POOLS == pool;
+        return s->keys[key].state == SIM_KEY_NAMED && s->keys[key].name == name;
 }
 
-bool sim_keys_wait_for(const struct sim_store_shard *s, uint32_t pool)
+bool sim_keys_wait_for(const struct sim_store_shard *s, uint32_t name)
 {
         for (uint32_t key = 0; key < SHARD_KEYS; key++)
-                if (waits_for(s, key, pool))
+                if (waits_for(s, key, name))
                         return true;
         return false;
 }
 
-uint32_t sim_keys_wake(const struct sim *sim, struct sim_store_shard *s, uint32_t pool, uint32_t max)
+uint32_t sim_keys_wake(const struct sim *sim, struct sim_store_shard *s, uint32_t name, uint32_t max)
 {
         uint32_t woken = 0;
         for (uint32_t key = 0; key < SHARD_KEYS && woken < max; key++) {
-                if (!waits_for(s, key, pool))
+                if (!waits_for(s, key, name))
                         continue;
                 s->keys[key] = (struct sim_key){ .state = SIM_KEY_WAITING, .due_ms = sim->now_ms };
                 woken++;

@@ -12,7 +12,7 @@ void sim_merge_start(struct sim *sim)
         for (uint32_t i = 0; i < SHARDS * SHARD_TASKS; i++) {
                 struct sim_task *t = &sim->shards[i / SHARD_TASKS].tasks[i % SHARD_TASKS];
                 t->payload = i % SHARD_TASKS;
-                t->may_merge = sim_draw(sim, 3) != 0;
+                t->may_merge = t->key != LEND_KEY && sim_draw(sim, 3) != 0;
                 if (t->may_merge && sim_draw(sim, 4) == 0)
                         t->debounce_ms = 1 + sim_draw(sim, 200);
         }
@@ -39,7 +39,7 @@ static void check_unstarted(struct sim *sim, const struct sim_call *call, uint32
         for (uint32_t i = 0; i < HOSTS * SEATS; i++) {
                 const struct sim_seat *seat = &sim->hosts[i / SEATS].seats[i % SEATS];
                 if (sim->hosts[i / SEATS].is_alive && seat->task && !seat->is_over && seat->shard == call->shard &&
-                        seat->number == number && seat->epoch == s->epoch)
+                        (seat->number == number || sim_batch_has(seat, number)) && seat->epoch == s->epoch)
                         sim_fail(sim, "shard %u: task %u is merged while its owner runs it", call->shard, number);
         }
 }

@@ -39,7 +39,9 @@ static void give(
 {
         struct store_task *t = &call->tasks[at];
         int key = snprintf(call->keys[at], sizeof(call->keys[at]), "k%u", s->tasks[number].key);
-        int id = snprintf(call->ids[at], sizeof(call->ids[at]), "t%u-%u", number, call->shard);
+        int id = s->tasks[number].key == LEND_KEY
+                         ? snprintf(call->ids[at], sizeof(call->ids[at]), "k%u", s->tasks[number].key)
+                         : snprintf(call->ids[at], sizeof(call->ids[at]), "t%u-%u", number, call->shard);
         *t = (struct store_task){ .seq = number + 1, .key = { call->keys[at], (size_t)key } };
         t->envelope.id = (struct span){ call->ids[at], (size_t)id };
         t->envelope.handler = s->tasks[number].key % POOLS ? SPAN_TEXT("odd") : SPAN_TEXT("even");
@@ -55,6 +57,8 @@ static void give(
         if (!until_ms)
                 return;
         t->note.holder = SPAN_TEXT("worker");
+        if (s->tasks[number].seat.epoch)
+                sim_lend_note(&s->tasks[number], call, at);
         t->note.until_ms = until_ms;
         t->busy_ms = until_ms > sim->now_ms ? until_ms - sim->now_ms : 0;
 }
@@ -84,7 +88,7 @@ static void lend(struct sim *sim, struct sim_store_shard *s, uint32_t shard)
         uint32_t key = sim_draw(sim, SHARD_KEYS), i = 0;
         while (i < s->taken && (s->tasks[i].key != key || sim_task_is_over(&s->tasks[i])))
                 i++;
-        if (i == s->taken || s->tasks[i].state != TASK_FLIGHT || s->tasks[i].is_suspect ||
+        if (i == s->taken || s->tasks[i].state != TASK_FLIGHT || s->tasks[i].is_suspect || s->tasks[i].seat.epoch ||
                 sim_is_running(sim, shard, key))
                 return;
         s->tasks[i].started_epoch = s->epoch;
@@ -121,6 +125,7 @@ static void acquire(struct sim *sim, struct sim_store_shard *s, struct sim_call 
         s->epoch = a->lease.epoch;
         memcpy(s->holder, a->lease.nonce, STORE_NONCE_SIZE);
         s->is_held = true;
+        s->is_unrung = false;
         s->call += 2;
         s->last_count = 0;
         (void)extend(sim, s);
@@ -128,7 +133,7 @@ static void acquire(struct sim *sim, struct sim_store_shard *s, struct sim_call 
         a->left_ms = left_ms(sim, s);
         a->page = page(sim, call, s, 0);
         a->has_work = true;
-        for (uint32_t i = 0; i < POOLS; i++)
+        for (uint32_t i = 0; i < NAMES; i++)
                 a->has_names |= sim_keys_wait_for(s, i);
         a->next_due_ms = sim_keys_due_ms(sim, s);
         a->next_schedule_ms = s->schedule_ms;
@@ -144,7 +149,7 @@ static void apply(struct sim *sim, struct sim_store_shard *s, struct sim_call *c
                 sim_fail(sim, "shard %u: an outcome of task %u, which is not in flight", call->shard, number);
         if (o->kind == STORE_DIVERT) {
                 sim->counts.debounced += o->is_debounce;
-                sim_key_divert(sim, s, number, call->pools[o - call->outcomes], o);
+                sim_key_divert(sim, s, number, call->waits_for[o - call->outcomes], o);
                 return;
         }
         if (o->kind == STORE_MERGE) {
@@ -152,8 +157,12 @@ static void apply(struct sim *sim, struct sim_store_shard *s, struct sim_call *c
                 return;
         }
         t->worker_until_ms = 0;
-        if (o->kind == STORE_START)
+        t->seat = (struct work_fence){ 0 };
+        if (o->kind == STORE_START) {
                 t->started_epoch = s->epoch;
+                if (o->until_ms)
+                        sim_lend_record(sim, t, call, (uint32_t)(o - call->outcomes));
+        }
         if (o->kind == STORE_INTERRUPTED) {
                 t->started_epoch = 0;
                 t->is_suspect |= o->is_suspect;
@@ -190,6 +199,7 @@ static void advance(struct sim *sim, struct sim_store_shard *s, struct sim_call 
                 return;
         }
         a->verdict = STORE_OK;
+        s->is_unrung = a->calls_again;
         if (is_next) {
                 s->call = a->call;
                 s->last_count = 0;
@@ -199,6 +209,7 @@ static void advance(struct sim *sim, struct sim_store_shard *s, struct sim_call 
                 if (!a->is_refused)
                         claim(sim, s, a);
         }
+        sim_lend_controls(s, call, is_next);
         a->tasks = call->tasks;
         a->tasks_count = s->last_count;
         for (uint32_t i = 0; i < s->last_count; i++)
@@ -218,7 +229,7 @@ static void renew(struct sim *sim, struct sim_store_shard *s, struct store_renew
         r->is_refused = extend(sim, s);
         r->wanted = wanted(sim, s);
         r->next_due_ms = sim_keys_due_ms(sim, s);
-        r->has_work = s->taken < s->arrived || r->next_due_ms == 0;
+        r->has_work = s->taken < s->arrived || r->next_due_ms == 0 || s->reports_count;
         r->left_ms = left_ms(sim, s);
 }
 
@@ -254,7 +265,7 @@ static void names(struct sim_store_shard *s, struct sim_call *call)
         struct store_names *n = &call->names;
         n->verdict = is_ours(s, &n->lease) ? STORE_OK : STORE_FENCED;
         n->names = call->names_found;
-        for (uint32_t i = call->name == POOLS ? 0 : call->name + 1; i < POOLS; i++) {
+        for (uint32_t i = call->name == NAMES ? 0 : call->name + 1; i < NAMES; i++) {
                 if (!sim_keys_wait_for(s, i))
                         continue;
                 n->has_more = n->names_count == 1;
@@ -263,17 +274,19 @@ static void names(struct sim_store_shard *s, struct sim_call *call)
         }
 }
 
-struct span sim_store_name(uint32_t pool)
+struct span sim_store_name(uint32_t name)
 {
-        return pool ? SPAN_TEXT("handler:odd") : SPAN_TEXT("handler:even");
+        static const char *const texts[NAMES] = { "handler:even", "handler:odd", "limit:slots", "limit:pace",
+                "limit:slots/k0", "limit:pace/k1", "limit:slots/k2", "limit:pace/k3" };
+        return (struct span){ texts[name], strlen(texts[name]) };
 }
 
-uint32_t sim_store_pool(struct span name)
+uint32_t sim_store_name_of(struct span text)
 {
-        uint32_t pool = 0;
-        while (pool < POOLS && !span_is(name, sim_store_name(pool)))
-                pool++;
-        return pool;
+        uint32_t name = 0;
+        while (name < NAMES && !span_is(text, sim_store_name(name)))
+                name++;
+        return name;
 }
 
 void sim_store_execute(struct sim *sim, struct sim_call *call)
@@ -340,6 +353,6 @@ void sim_store_submit(struct sim *sim)
         s->tasks[s->arrived].arrived_ms = sim->now_ms;
         s->tasks[s->arrived++].state = TASK_QUEUED;
         for (uint32_t i = 0; i < HOSTS; i++) /* the doorbell */
-                if (sim->hosts[i].is_alive && !sim_happens(sim, 4))
+                if (sim->hosts[i].is_alive && !s->is_unrung && !sim_happens(sim, 4))
                         shard_rang(&sim->hosts[i].shards.list[s - sim->shards].shard);
 }

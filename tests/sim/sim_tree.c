@@ -261,6 +261,10 @@ void sim_tree_execute(struct sim *sim, struct parcel *p)
                 return;
         }
         s->heard_ms = sim->now_ms;
+        if (!p->host->is_alive || p->host->life != p->life || p->host->paused_until_ms > sim->now_ms) {
+                sim->kept_ms = sim->now_ms;
+                sim->counts.kept++;
+        }
         switch (p->op) {
         case COORD_OP_CREATE:
                 p->status = create(

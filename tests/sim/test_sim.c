@@ -1,5 +1,5 @@
 /* The protocol of several hosts, run with a fake store, tree and clock; QUIVER_SIM_SEED=N repeats one run.
- * QUIVER_SIM_STEPS: events with trouble, over all runs. */
+ * QUIVER_SIM_STEPS: events with trouble, over all runs; with both, runs from that seed on. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +16,7 @@ int main(void)
         const char *steps_text = getenv("QUIVER_SIM_STEPS");
         uint64_t steps = steps_text ? strtoull(steps_text, NULL, 10) : 400000;
         uint64_t seed = seed_text ? strtoull(seed_text, NULL, 10) : (uint64_t)time(NULL) * 100000;
+        bool is_one = seed_text && !steps_text;
         struct sim_counts c = { 0 };
         uint64_t runs = 0;
         log_set_level(LEVEL_ERROR);
@@ -23,19 +24,29 @@ int main(void)
         do {
                 sim_run(seed + runs, RUN_STEPS, &c);
                 runs++;
-        } while (!seed_text && c.events < steps);
+        } while (!is_one && c.events < steps);
         (void)printf("%" PRIu64 " runs, %" PRIu64 " events, %" PRIu64 " calls, %" PRIu64 " starts, %" PRIu64
-                     " done; %" PRIu64 " kills, %" PRIu64 " pauses, %" PRIu64 " cuts; %" PRIu64 " handovers, %" PRIu64
+                     " done; %" PRIu64 " kills, %" PRIu64 " pauses, %" PRIu64 " cuts, %" PRIu64
+                     " requests of hosts that were dead or stopped; %" PRIu64 " handovers, %" PRIu64
                      " assignments, %" PRIu64 " times fenced, %" PRIu64 " overlaps under lost leases, %" PRIu64
                      " suspects; %" PRIu64 " handlers paused, %" PRIu64 " keys woken, %" PRIu64
                      " tasks lent to workers, %" PRIu64 " times of schedules fired, %" PRIu64 " tasks merged, %" PRIu64
-                     " debounced\n",
-                runs, c.events, c.calls, c.starts, c.done, c.kills, c.pauses, c.cuts, c.handovers, c.documents,
-                c.fenced, c.overlaps, c.suspects, c.handler_pauses, c.woken, c.workers, c.fired, c.merged, c.debounced);
+                     " debounced, %" PRIu64 " shards exchanged for load, %" PRIu64
+                     " behind another in one call; %" PRIu64 " tasks went to wait for a limit, %" PRIu64
+                     " shares, %" PRIu64 " starts that made a concurrency full, %" PRIu64
+                     " beside calls of hosts that stood still, %" PRIu64 " calls stopped without a share, %" PRIu64
+                     " times closed, %" PRIu64 " changed; %" PRIu64 " tasks lent to other hosts' seats, %" PRIu64
+                     " done there, %" PRIu64 " silent, %" PRIu64 " declined, %" PRIu64 " adopted, %" PRIu64
+                     " overlaps past their deadline\n",
+                runs, c.events, c.calls, c.starts, c.done, c.kills, c.pauses, c.cuts, c.kept, c.handovers, c.documents,
+                c.fenced, c.overlaps, c.suspects, c.handler_pauses, c.woken, c.workers, c.fired, c.merged, c.debounced,
+                c.exchanged, c.followed, c.limited, c.shares, c.full, c.left_over, c.lost, c.closed, c.changed, c.lent,
+                c.borrowed_done, c.seats_silent, c.declined, c.adopted, c.late);
         /* A run in which nothing goes wrong proves nothing. */
-        if (!seed_text &&
-                (!c.kills || !c.pauses || !c.cuts || !c.fenced || !c.handovers || !c.suspects || !c.handler_pauses ||
-                        !c.woken || !c.workers || !c.fired || !c.merged || !c.debounced)) {
+        if (!is_one && (!c.kills || !c.pauses || !c.cuts || !c.kept || !c.fenced || !c.handovers || !c.suspects ||
+                               !c.handler_pauses || !c.woken || !c.workers || !c.fired || !c.merged || !c.debounced ||
+                               !c.exchanged || !c.followed || !c.limited || !c.full || !c.closed || !c.changed ||
+                               !c.lent || !c.borrowed_done || !c.seats_silent || !c.declined || !c.adopted)) {
                 (void)fprintf(stderr, "there was not enough trouble\n");
                 return 1;
         }

@@ -53,6 +53,12 @@ void dispatch_clear_pool(struct dispatch *d, uint32_t pool)
         d->pools[pool] = (struct dispatch_pool){ 0 };
         d->routes.states[pool] = ROUTE_OPEN;
         routes_forget_calls(&d->routes, pool);
+        d->routes.per_key[pool] = 0;
+}
+
+void dispatch_set_per_key(struct dispatch *d, uint32_t pool, uint32_t per_key)
+{
+        d->routes.per_key[pool] = per_key;
 }
 
 void dispatch_serve(struct dispatch *d, uint32_t pool, const struct strings *names, uint64_t now_ms)
@@ -188,8 +194,12 @@ void dispatch_look_at_limits(struct dispatch *d, uint64_t now_ms)
         for (unsigned lane = 0; lane < LANES; lane++)
                 for (uint32_t i = 0; i < d->shards_count; i++) {
                         struct shard *s = d->shards[(d->next_limited + i) % d->shards_count];
-                        if (s->window.limited[lane].first)
-                                shard_look_at_limits(s, lane, now_ms);
+                        if (!s->window.limited[lane].first)
+                                continue;
+                        shard_look_at_limits(s, lane, now_ms);
+                        /* What may start now starts in this turn, for a token does not last. */
+                        if (window_has_ready_of(&s->window, (enum lane)lane))
+                                shard_set_add(&d->ready[lane], s->number);
                 }
         d->next_limited = (d->next_limited + 1) % d->shards_count;
         if (!limits_pass_end(limits, now_ms))
@@ -381,6 +391,60 @@ struct claimed *dispatch_next(
         p->was_urgent = p->burst.is_urgent;
         p->urgent_left -= p->burst.is_urgent;
         c->pool_task.lane = p->burst.turn;
+        c->pool_task.is_urgent = p->burst.is_urgent;
         *ret_shard = d->shards[p->burst.shard];
         return c;
+}
+
+struct claimed *dispatch_follow(
+        struct dispatch *d, uint32_t pool, struct shard *shard, const struct claimed *before, uint64_t now_ms)
+{
+        struct dispatch_pool *p = &d->pools[pool];
+        struct claimed *c = shard_follow(shard, before, now_ms);
+        if (!c)
+                return NULL;
+        c->pool_task.lane = before->pool_task.lane;
+        c->pool_task.is_urgent = before->pool_task.is_urgent;
+        /* A run is as many starts as it has tasks, for the lanes below it too. */
+        p->given[p->burst.turn] += p->burst.turn == p->burst.lane;
+        return c;
+}
+
+/* --- to other hosts' seats --- */
+
+struct claimed *dispatch_next_to_lend(
+        struct dispatch *d, uint32_t pool, uint64_t before_ms, uint64_t now_ms, struct shard **ret_shard)
+{
+        struct dispatch_pool *p = &d->pools[pool];
+        if (p->is_paused)
+                return NULL;
+        for (unsigned lane = 0; lane < LANES; lane++)
+                for (uint32_t left = shard_set_count(&d->ready[lane]); left; left--) {
+                        uint32_t number = shard_set_round(&d->ready[lane], p->next_shard[lane]);
+                        struct shard *s = d->shards[number];
+                        p->next_shard[lane] = number + 1;
+                        struct claimed *c =
+                                s->window.count ? shard_next_to_lend(s, pool, lane, before_ms, now_ms) : NULL;
+                        if (!c)
+                                continue;
+                        c->pool_task.lane = (enum lane)lane;
+                        *ret_shard = s;
+                        return c;
+                }
+        return NULL;
+}
+
+uint32_t dispatch_count_to_lend(const struct dispatch *d, uint32_t pool, uint64_t before_ms, uint32_t max)
+{
+        uint32_t count = 0;
+        if (d->pools[pool].is_paused)
+                return 0;
+        for (unsigned lane = 0; lane < LANES; lane++)
+                for (uint32_t i = 0; (i = shard_set_from(&d->ready[lane], i)) != SHARD_SET_NONE && count < max; i++) {
+                        const struct shard *s = d->shards[i];
+                        if (s->window.count && s->state == SHARD_OWNED)
+                                count +=
+                                        window_count_to_lend(&s->window, pool, (enum lane)lane, before_ms, max - count);
+                }
+        return count;
 }

@@ -71,6 +71,8 @@ uint32_t dispatch_add_pool(struct dispatch *d);
 /* A pool whose handler is gone is another handler's from now on. */
 void dispatch_clear_pool(struct dispatch *d, uint32_t pool);
 
+/* So many tasks of a key it wants at hand; 0: as many as others. */
+void dispatch_set_per_key(struct dispatch *d, uint32_t pool, uint32_t per_key);
 /* The pool serves tasks of these names from now on; NULL: none.  Those that wait are sorted anew. */
 void dispatch_serve(struct dispatch *d, uint32_t pool, const struct strings *names, uint64_t now_ms);
 void dispatch_pause(struct dispatch *d, uint32_t pool, bool is_paused, uint64_t now_ms);
@@ -98,5 +100,15 @@ void dispatch_begin(
  * it is.  One that is TRUST_DIED_ALONE is not to be started, but ended (retry_died_alone()). */
 struct claimed *dispatch_next(
         struct dispatch *d, uint32_t pool, const uint32_t room[LANES], uint64_t now_ms, struct shard **ret_shard);
+/* The task that starts in the same call as `before`, right behind it: shard_follow().  Whatever the room is. */
+struct claimed *dispatch_follow(
+        struct dispatch *d, uint32_t pool, struct shard *shard, const struct claimed *before, uint64_t now_ms);
+
+/* The next task of that pool that may run on another host's seat and has been here since `before_ms`, counted as
+ * running: of the highest lane, from the shards in turn; NULL: none, or the pool is paused. */
+struct claimed *dispatch_next_to_lend(
+        struct dispatch *d, uint32_t pool, uint64_t before_ms, uint64_t now_ms, struct shard **ret_shard);
+/* How many there are, at most `max`. */
+uint32_t dispatch_count_to_lend(const struct dispatch *d, uint32_t pool, uint64_t before_ms, uint32_t max);
 
 #endif

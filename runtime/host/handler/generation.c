@@ -31,6 +31,7 @@ static void make_policy(const struct handler_config *settings, struct pool_polic
                 .processes = settings->processes,
                 .threads = settings->threads,
                 .batch_max = settings->batch.max,
+                .is_same_key = settings->batch.same_key,
                 .batch_wait_ms = settings->batch.wait_ms,
                 .grace_ms = settings->grace_ms,
                 .abort_ms = 1000,

@@ -54,12 +54,11 @@ static double random_fraction(struct handlers *all)
         return (double)(all->random >> 11) / 9007199254740992.0;
 }
 
-static void pack_headers(struct claimed *c)
+void handler_pack_headers(struct span lines, struct buffer *to)
 {
-        struct span lines = c->headers;
         struct task_header header;
         struct buffer texts = { 0 };
-        buffer_clear(&c->headers_packed);
+        buffer_clear(to);
         while (header_next(&lines, &header)) {
                 buffer_clear(&texts);
                 buffer_put(&texts, header.name.data, header.name.size);
@@ -67,17 +66,18 @@ static void pack_headers(struct claimed *c)
                 header_put_value(&texts, &header);
                 const char *name = (const char *)texts.data;
                 size_t name_size = header.name.size + 1;
-                ring_put_header(&c->headers_packed, &(struct ring_task_header){ .name = name,
-                                                            .value = name + name_size,
-                                                            .value_size = texts.size - name_size,
-                                                            .is_bytes = header.is_base64 });
+                ring_put_header(to, &(struct ring_task_header){ .name = name,
+                                            .value = name + name_size,
+                                            .value_size = texts.size - name_size,
+                                            .is_bytes = header.is_base64 });
         }
         buffer_free(&texts);
 }
 
-static void offer(struct generation *generation, struct shard *shard, struct claimed *c)
+/* Fills in what a runner is given of it. */
+static void prepare(struct generation *generation, struct shard *shard, struct claimed *c)
 {
-        pack_headers(c);
+        handler_pack_headers(c->headers, &c->headers_packed);
         c->pool_task.task = (struct ring_task){
                 .id = c->id.data,
                 .key = c->key.data,
@@ -102,14 +102,30 @@ static void offer(struct generation *generation, struct shard *shard, struct cla
         c->file_hash = (uint32_t)(generation->copy.hash >> 32);
         c->pool_task.is_suspect = c->trust == TRUST_SUSPECT;
         c->pool_task.owner = shard;
-        pool_io_offer(&generation->pool_io, &c->pool_task);
+        c->pool_task.run_next = NULL;
+}
+
+/* The task, and with batch.same_key those of its key that may run in the same call. */
+static void offer(struct generation *generation, struct shard *shard, struct claimed *head, uint64_t now_ms)
+{
+        struct dispatch *dispatch = generation->handler->all->dispatch;
+        uint32_t left = shard_run_max(head, pool_run_max(&generation->pool_io.pool));
+        struct claimed *last = head;
+        struct claimed *c;
+        prepare(generation, shard, head);
+        while (--left && (c = dispatch_follow(dispatch, generation->handler->slot, shard, last, now_ms))) {
+                prepare(generation, shard, c);
+                last->pool_task.run_next = &c->pool_task;
+                last = c;
+        }
+        pool_io_offer(&generation->pool_io, &head->pool_task);
 }
 
 void handler_end_died_alone(struct handler *handler, struct shard *shard, struct claimed *c, uint64_t now_ms)
 {
         struct pending_outcome *pending = retry_died_alone(c);
         log_event(LEVEL_WARN, "host-died-alone",
-                "handler=%s id=%s key=%s deaths=%" PRIu32 " again_ms=%" PRIu64 " text=%s", handler->name, c->id.data,
+                "handler=%s task=%s key=%s deaths=%" PRIu32 " again_ms=%" PRIu64 " text=%s", handler->name, c->id.data,
                 LOG_QUOTE(c->key.data), c->hosts_died + 1, pending->outcome.delay_ms,
                 LOG_QUOTE("a host died while this task ran alone; if it happens again, the task itself kills hosts; to "
                           "remove it: quiver task cancel"));
@@ -122,7 +138,7 @@ static void start(struct generation *generation, struct shard *shard, struct cla
         if (c->trust == TRUST_DIED_ALONE)
                 handler_end_died_alone(generation->handler, shard, c, now_ms);
         else
-                offer(generation, shard, c);
+                offer(generation, shard, c, now_ms);
 }
 
 /* What is under a limit has to start when it is dispatched: it is offered only to a seat that is free. */
@@ -183,6 +199,7 @@ void handler_feed(struct handler *handler, uint64_t now_ms)
         const struct pool_io *io = &generation->pool_io;
         uint32_t room[LANES];
         enum dispatch_state state = io->pool.state == POOL_OPEN ? DISPATCH_OPEN : DISPATCH_DOWN;
+        remote_feed_seats(handler, now_ms);
         measure_room(handler, generation, room);
         dispatch_begin(dispatch, handler->slot, state, room, now_ms);
         while ((c = dispatch_next(dispatch, handler->slot, room, now_ms, &shard))) {
@@ -260,21 +277,25 @@ static void count(struct outcome_counts *counts, enum outcome outcome)
         }
 }
 
-/* What a runner says of its times is limited to what is possible.  Without an answer they are the host's. */
-static void measure(struct handler *handler, const struct claimed *c, const struct settled *settled, uint64_t now_ns)
+/* What a runner says of its times is limited to what is possible.  Without an answer they are the host's.  Returns how
+ * long the task ran; 0: it never started. */
+static uint64_t measure(
+        struct handler *handler, const struct claimed *c, const struct settled *settled, uint64_t now_ns)
 {
         const struct ring_reply *reply = settled->reply;
         if (settled->never_started || (reply && !reply->started_ns))
-                return;
+                return 0;
         uint64_t started_ns = min_u64(max_u64(reply ? reply->started_ns : 0, c->started_ms * NS_PER_MS), now_ns);
         uint64_t ended_ns = max_u64(min_u64(reply ? reply->ended_ns : now_ns, now_ns), started_ns);
-        histogram_add(&handler->times.run, ended_ns - started_ns);
+        uint64_t ran_ns = ended_ns - started_ns;
+        histogram_add(&handler->times.run, ran_ns);
         if (!is_fresh(c) || c->interruptions || c->laters)
-                return;
+                return ran_ns;
         uint64_t arrived_ms = c->submitted_ms ? c->submitted_ms - handler->all->wall_ahead_ms : c->claimed_ms;
         uint64_t waited_ns = started_ns - arrived_ms * NS_PER_MS;
         /* A producer's clock may be ahead of ours. */
         histogram_add(&handler->times.wait, waited_ns <= WAIT_MAX_NS ? waited_ns : 0);
+        return ran_ns;
 }
 
 /* The version as one word of a place; "" if it is none. */
@@ -295,16 +316,17 @@ static size_t whole_lines(const char *text, size_t room)
 }
 
 /* The error for the history, with where the start was that ended so. */
-static const char *with_place(char text[NOTE_TEXT_MAX + 1], const struct handler *handler,
-        const struct generation *generation, const struct claimed *c, const struct settled *settled)
+static const char *with_place(char text[NOTE_TEXT_MAX + 1], const struct generation *generation,
+        const struct pool_task *task, const struct settled *settled)
 {
-        char place[HOST_NAME_SHOWN + NOTE_VERSION_MAX + 96];
+        char place[HOST_NAME_SHOWN + NOTE_VERSION_MAX + 128];
         const char *version = plain_version(generation);
-        if (settled->outcome == OUTCOME_DONE || settled->never_started || !c->pool_task.pid || !handler->all->host)
+        const char *host = generation->handler->all->host;
+        if (settled->outcome == OUTCOME_DONE || settled->never_started || !task->pid || !host)
                 return settled->error;
-        (void)snprintf(place, sizeof(place), NOTE_WHERE_FORMAT, handler->all->host, (int)c->pool_task.pid,
-                generation->version.number, (uint32_t)(generation->copy.hash >> 32), *version ? NOTE_WHERE_VERSION : "",
-                version);
+        (void)snprintf(place, sizeof(place), NOTE_WHERE_FORMAT "%s", host, (int)task->pid, generation->version.number,
+                (uint32_t)(generation->copy.hash >> 32), *version ? NOTE_WHERE_VERSION : "", version,
+                task->is_borrowed ? NOTE_WHERE_SEAT : "");
         size_t size = whole_lines(settled->error, NOTE_TEXT_MAX - strlen(place));
         (void)snprintf(text, NOTE_TEXT_MAX + 1, "%.*s%s", (int)size, settled->error, place);
         return text;
@@ -330,9 +352,39 @@ static bool close_limits(struct handler *handler, const struct handler_config *s
         if (settled->outcome != OUTCOME_LIMITED ||
                 !limits_close(handler->all->dispatch->routes.limits, &task, close_ms, now_ms))
                 return false;
-        log_event(LEVEL_INFO, "limit-closed", "handler=%s id=%s key=%s for_ms=%" PRIu64 " error=%s", handler->name,
+        log_event(LEVEL_INFO, "limit-closed", "handler=%s task=%s key=%s for_ms=%" PRIu64 " error=%s", handler->name,
                 c->id.data, LOG_QUOTE(c->key.data), close_ms, LOG_QUOTE(settled->error));
         return true;
+}
+
+static void log_crash(const struct generation *generation, const struct pool_task *task, const struct settled *settled)
+{
+        if (settled->outcome != OUTCOME_CRASHED && settled->outcome != OUTCOME_TIMED_OUT && !settled->is_suspect)
+                return;
+        log_event(LEVEL_WARN, "crash",
+                "handler=%s generation=%" PRIu32 " pid=%d plugin=%s version=%s hash=%08" PRIx32
+                " task=%s key=%s outcome=%s error=%s",
+                generation->handler->name, generation->version.number, (int)task->pid,
+                LOG_QUOTE(generation->copy.label), LOG_QUOTE(generation->plugin_version),
+                (uint32_t)(generation->copy.hash >> 32), task->task.id, LOG_QUOTE(task->task.key),
+                outcome_name(settled->outcome), log_quote((char[CRASH_LOGGED]){ 0 }, CRASH_LOGGED, settled->error));
+}
+
+/* Another host's task: it is judged there.  What it says about our version of the handler is for us to know. */
+static void settle_borrowed(struct generation *generation, struct pool_task *task, const struct settled *settled)
+{
+        struct handler *handler = generation->handler;
+        struct handlers *all = handler->all;
+        struct settled told = *settled;
+        char error[NOTE_TEXT_MAX + 1];
+        bool is_first = task->task.attempt == 1 && !task->task.crashes;
+        note_outage(handler, generation, settled, clock_boot_ms());
+        log_crash(generation, task, settled);
+        told.error = with_place(error, generation, task, settled);
+        told.is_excused = is_first && rollout_excuses(&handler->rollout, &generation->version, settled->outcome);
+        if (settled->outcome == OUTCOME_DONE || is_first)
+                handler_task_ended(handler, generation, settled->outcome);
+        all->events->borrowed_settled(all->self, task, generation, &told);
 }
 
 static void on_settled(void *owner, struct pool_task *task, const struct settled *settled)
@@ -345,29 +397,29 @@ static void on_settled(void *owner, struct pool_task *task, const struct settled
         uint64_t now_ns = clock_boot_ns();
         if (settled->reply && settled->reply->ticket)
                 handler->all->events->answered(handler->all->self, task->pid, settled->reply->ticket);
+        if (task->is_borrowed) {
+                settle_borrowed(generation, task, settled);
+                return;
+        }
+        if (settled->reply && shard_refuse_answer(shard, c, now_ns / NS_PER_MS))
+                return;
         if (!settled->never_started)
                 count(&handler->counts, settled->outcome);
         if (settled->reply && settled->reply->ended_ns > settled->reply->started_ns)
                 c->ran_ms = (settled->reply->ended_ns - settled->reply->started_ns) / NS_PER_MS;
-        measure(handler, c, settled, now_ns);
+        uint64_t ran_ns = measure(handler, c, settled, now_ns);
+        if (!settled->never_started)
+                shard_load_add(&shard->load, settled->reply ? settled->reply->started_ns : now_ns, ran_ns);
         note_outage(handler, generation, settled, now_ns / NS_PER_MS);
         if (settled->checkpoint) {
                 buffer_clear(&c->checkpoint);
                 buffer_put(&c->checkpoint, settled->checkpoint, settled->checkpoint_size);
                 c->has_saved = true;
         }
-        if (settled->outcome == OUTCOME_CRASHED || settled->outcome == OUTCOME_TIMED_OUT || settled->is_suspect)
-                log_event(LEVEL_WARN, "crash",
-                        "handler=%s generation=%" PRIu32 " pid=%d plugin=%s version=%s hash=%08" PRIx32
-                        " id=%s key=%s outcome=%s error=%s",
-                        handler->name, generation->version.number, (int)c->pool_task.pid,
-                        LOG_QUOTE(generation->copy.label), LOG_QUOTE(generation->plugin_version),
-                        (uint32_t)(generation->copy.hash >> 32), c->id.data, LOG_QUOTE(c->key.data),
-                        outcome_name(settled->outcome),
-                        log_quote((char[CRASH_LOGGED]){ 0 }, CRASH_LOGGED, settled->error));
+        log_crash(generation, task, settled);
         struct settled judged = *settled;
         char error[NOTE_TEXT_MAX + 1];
-        judged.error = with_place(error, handler, generation, c, settled);
+        judged.error = with_place(error, generation, task, settled);
         judged.is_later_off = !handler->all->has_later;
         judged.is_limit_closed = close_limits(handler, generation->settings, c, settled, now_ns / NS_PER_MS);
         judged.is_excused = is_fresh(c) && rollout_excuses(&handler->rollout, &generation->version, settled->outcome);
@@ -412,19 +464,26 @@ void handler_settle_lent(struct handler *handler, struct lent *lent, struct sett
                 buffer_put(&c->checkpoint, settled->checkpoint, settled->checkpoint_size);
                 c->has_saved = true;
         }
-        if (settled->outcome != OUTCOME_DONE && lent->is_handed) {
-                (void)snprintf(place, sizeof(place), NOTE_WHERE_WORKER_FORMAT, lent->worker,
-                        handler->all->host ? handler->all->host : "a host");
+        /* A host has said itself where it ran, unless it fell silent. */
+        if (settled->outcome != OUTCOME_DONE && lent->is_handed && !(lent->is_seat && strstr(error, "\n@"))) {
+                if (lent->is_seat)
+                        (void)snprintf(place, sizeof(place), "\n@%s" NOTE_WHERE_SEAT, lent->worker);
+                else
+                        (void)snprintf(place, sizeof(place), NOTE_WHERE_WORKER_FORMAT, lent->worker,
+                                handler->all->host ? handler->all->host : "a host");
                 (void)snprintf(text, sizeof(text), "%.*s%s", (int)min_u64(strlen(error), NOTE_TEXT_MAX - strlen(place)),
                         error, place);
                 settled->error = text;
         }
         if (lent->is_handed) {
                 count(&handler->counts, settled->outcome);
-                measure(handler, c, settled, clock_boot_ns());
+                (void)measure(handler, c, settled, clock_boot_ns());
         }
         c->ran_ms = clock_boot_ms() - lent->started_ms;
-        if (generation) {
+        if (settled->reply && settled->reply->ended_ns > settled->reply->started_ns)
+                c->ran_ms = (settled->reply->ended_ns - settled->reply->started_ns) / NS_PER_MS;
+        /* What a borrowed seat said is about that host's version of the handler. */
+        if (generation && !lent->is_seat) {
                 c->generation = generation->version.number;
                 struct settled told = *settled;
                 told.error = error;
@@ -439,8 +498,11 @@ void handler_settle_lent(struct handler *handler, struct lent *lent, struct sett
 
 static void on_saved(void *owner, struct pool_task *task, const void *checkpoint, size_t size)
 {
-        (void)owner;
-        shard_save(task->owner, (struct claimed *)task, checkpoint, size);
+        const struct handlers *all = ((const struct generation *)owner)->handler->all;
+        if (task->is_borrowed)
+                all->events->borrowed_saved(all->self, task, checkpoint, size);
+        else
+                shard_save(task->owner, (struct claimed *)task, checkpoint, size);
 }
 
 static void on_log(void *owner, const struct runner_log *log, const struct pool_task *task)
@@ -448,9 +510,9 @@ static void on_log(void *owner, const struct runner_log *log, const struct pool_
         static const char *const sources[] = { "plugin", "stdout", "stderr" };
         const struct generation *generation = owner;
         log_event(log->level <= LEVEL_DEBUG ? (enum log_level)log->level : LEVEL_DEBUG, "handler",
-                "handler=%s source=%s%s%s dropped=%" PRIu32 " text=%s", generation->settings->name,
-                log->source < 3 ? sources[log->source] : "plugin", task ? " id=" : "", task ? task->task.id : "",
-                log->dropped, LOG_QUOTE(log->text));
+                "handler=%s source=%s%s%s%s%s dropped=%" PRIu32 " text=%s", generation->settings->name,
+                log->source < 3 ? sources[log->source] : "plugin", task ? " task=" : "", task ? task->task.id : "",
+                task ? " key=" : "", task ? LOG_QUOTE(task->task.key) : "", log->dropped, LOG_QUOTE(log->text));
 }
 
 static void on_ready(void *owner, const struct runner_ready *ready, pid_t pid)

@@ -13,6 +13,7 @@
 #include "host/handler/outage.h"
 #include "host/handler/rollout.h"
 #include "host/handler/task_log.h"
+#include "host/lend/lender.h"
 #include "host/remote/remote.h"
 
 struct handlers;
@@ -28,6 +29,8 @@ struct rollout_queue {
 struct outcome_counts {
         uint64_t done, retried, later, rejected, crashed, timed_out;
         uint64_t merged;                   /* tasks that ended in another one */
+        uint64_t lent;                     /* tasks that other hosts got */
+        uint64_t borrowed;                 /* tasks of other hosts that started here */
         uint64_t unavailable, interrupted; /* They run again, as if this had not been. */
 };
 
@@ -51,7 +54,9 @@ struct handler {
         struct outage outage;
         struct task_log task_log;
         const struct handler_config *limited; /* the settings whose limits its tasks are under; NULL: none */
-        struct remote_handler remote;         /* its workers, if it is a remote one */
+        struct remote_handler remote;         /* its workers, and who else runs its tasks */
+        struct lender lender;                 /* whether it wants seats of other hosts */
+        uint64_t free_ms;                     /* since when it has seats to lend; 0: it has none, or nobody asks */
         char refused[256]; /* why none of its generations could be made, while it has none; "": that is not so */
 };
 
@@ -86,6 +91,8 @@ void handler_set_limits(struct handler *handler, uint64_t now_ms);
 /* Tasks from the shards' windows to the pool, while it has room. */
 void handler_feed(struct handler *handler, uint64_t now_ms);
 
+/* Headers of an envelope as a runner gets them. */
+void handler_pack_headers(struct span lines, struct buffer *to);
 /* A suspect with which a host died while it ran alone waits for long. */
 void handler_end_died_alone(struct handler *handler, struct shard *shard, struct claimed *c, uint64_t now_ms);
 /* A worker's task has ended so; as a runner's. */

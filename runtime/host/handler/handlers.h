@@ -28,6 +28,12 @@ struct handlers_events {
         void (*call)(void *self, struct pool_call *call, const char *handler, const char *task_id);
         /* A seat has answered that task of that runner. */
         void (*answered)(void *self, pid_t pid, uint64_t ticket);
+        /* A person cancelled a task that runs on another host's seat. */
+        void (*stop_seat)(void *self, const struct lent *lent);
+        /* A task of another host that runs here has ended so; it has made that checkpoint. */
+        void (*borrowed_settled)(
+                void *self, struct pool_task *task, struct generation *generation, const struct settled *settled);
+        void (*borrowed_saved)(void *self, struct pool_task *task, const void *checkpoint, size_t size);
 };
 
 struct handlers {
@@ -37,13 +43,14 @@ struct handlers {
         uint64_t random;        /* for the jitter of retries */
         bool has_later;         /* the app has the feature: LATER can be counted */
         uint64_t wall_ahead_ms; /* how far the wall clock is ahead of boot time, as of this turn of the loop */
-        struct remotes remotes; /* tasks that workers outside have */
+        struct remotes remotes; /* tasks that workers outside, or seats of other hosts, have */
         bool is_leaving; /* The host stops: windows are not sorted anew, and the end of a generation is no news. */
 
         /* Set by the caller. */
         struct dispatch *dispatch;
         struct pools *pools;         /* of their generations */
         const struct leases *leases; /* what runners may start */
+        uint64_t seat_ttl_ms;        /* how long the start of a task on another host's seat lasts at a time */
         uint32_t can_call;           /* services that runners may call: one bit per enum ring_service */
         const char *copies;          /* folder of the private copies of plugins */
         const char *host;            /* the host's name, for the history of tasks; NULL: not said there */

@@ -122,6 +122,7 @@ void handler_route(struct handler *handler)
                 const char *name = current->settings->tasks.items[i];
                 routes = hash_bytes(routes ? routes : HASH_START, (const uint8_t *)name, strlen(name) + 1);
         }
+        dispatch_set_per_key(all->dispatch, handler->slot, current ? handler_per_key(current->settings) : 0);
         if (routes == handler->routes || all->is_leaving)
                 return;
         handler->routes = routes;

@@ -59,7 +59,7 @@ static void log_later(struct task_log *log, const char *handler, const struct cl
         if (!is_due && log_level_get() < LEVEL_DEBUG)
                 return;
         log_event(is_due ? LEVEL_INFO : LEVEL_DEBUG, "later",
-                "handler=%s id=%s key=%s times=%" PRIu32 " again_ms=%" PRIu64 " laters=%" PRIu64 " error=%s hint=%s",
+                "handler=%s task=%s key=%s times=%" PRIu32 " again_ms=%" PRIu64 " laters=%" PRIu64 " error=%s hint=%s",
                 handler, c->id.data, LOG_QUOTE(c->key.data), c->laters + 1, outcome->delay_ms, log->laters,
                 LOG_QUOTE(error),
                 LOG_QUOTE("only this key waits, at no cost; laters: of all keys since the last line"));
@@ -79,7 +79,8 @@ void task_log_outcome(struct task_log *log, const char *handler, const struct cl
                 log_later(log, handler, c, outcome, error, now_ms);
         else if (outcome->kind == STORE_RETRY && log_level_get() >= LEVEL_DEBUG)
                 log_event(LEVEL_DEBUG, "retry",
-                        "handler=%s id=%s key=%s attempt=%" PRIu32 " crashes=%" PRIu32 " again_ms=%" PRIu64 " error=%s",
+                        "handler=%s task=%s key=%s attempt=%" PRIu32 " crashes=%" PRIu32 " again_ms=%" PRIu64
+                        " error=%s",
                         handler, c->id.data, LOG_QUOTE(c->key.data), attempt, c->crashes, outcome->delay_ms,
                         LOG_QUOTE(error));
         if (outcome->kind != STORE_DEAD && outcome->kind != STORE_HOLD)
@@ -90,7 +91,7 @@ void task_log_outcome(struct task_log *log, const char *handler, const struct cl
                 return;
         }
         log_event(LEVEL_WARN, names[kind],
-                "handler=%s id=%s key=%s attempt=%" PRIu32 " crashes=%" PRIu32 " reason=%.*s error=%s", handler,
+                "handler=%s task=%s key=%s attempt=%" PRIu32 " crashes=%" PRIu32 " reason=%.*s error=%s", handler,
                 c->id.data, LOG_QUOTE(c->key.data), attempt, c->crashes, (int)outcome->reason.size,
                 outcome->reason.data, LOG_QUOTE(error));
 }

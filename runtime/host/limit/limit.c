@@ -237,7 +237,7 @@ uint64_t limit_available(const struct limit_bucket *b, const struct limit_task *
         if (b->until_ms < task->until_ms || b->is_over)
                 return 0;
         uint64_t used = b->in_use + b->is_giving_up;
-        uint64_t kept = b->is_asking ? min_u64(b->granted, b->asked) : b->granted;
+        uint64_t kept = b->is_asking ? min_u64(b->granted, b->kept) : b->granted;
         return kept > used ? kept - used : 0;
 }
 
@@ -275,12 +275,57 @@ enum limit_verdict limits_start(struct limits *l, const struct limit_task *task,
         return LIMIT_START;
 }
 
+void limits_adopt(struct limits *l, const struct limit_task *task, struct limit_hold *ret_hold)
+{
+        const struct limits_pool *p = &l->pools[task->pool];
+        *ret_hold = (struct limit_hold){ 0 };
+        for (uint32_t i = 0; i < p->count; i++) {
+                if (limit_is_rate(p->list[i]))
+                        continue;
+                struct limit_bucket *b = limit_bucket_ensure(l, p->list[i], task);
+                b->in_use++;
+                b->adopted++;
+                ret_hold->buckets[ret_hold->count++] = b;
+        }
+        l->is_stirred = true;
+}
+
+void limits_pass_on(struct limits *l, struct limit_hold *hold, uint64_t now_ms)
+{
+        for (uint32_t i = 0; i < hold->count; i++) {
+                struct limit_bucket *b = hold->buckets[i];
+                b->stopping -= hold->is_stopping;
+                b->passed_on++;
+                b->pass_on_ms = now_ms + l->ttl_ms;
+        }
+        l->is_stirred = true;
+        *hold = (struct limit_hold){ 0 };
+}
+
 void limits_end(struct limits *l, struct limit_hold *hold)
 {
-        for (uint32_t i = 0; i < hold->count; i++)
-                hold->buckets[i]->in_use--;
+        for (uint32_t i = 0; i < hold->count; i++) {
+                struct limit_bucket *b = hold->buckets[i];
+                b->in_use--;
+                b->stopping -= hold->is_stopping;
+                b->adopted = min_u64(b->adopted, b->in_use);
+        }
         l->is_stirred |= hold->count > 0;
-        hold->count = 0;
+        *hold = (struct limit_hold){ 0 };
+}
+
+bool limits_stop(struct limits *l, struct limit_hold *hold)
+{
+        bool is_lost = false;
+        for (uint32_t i = 0; i < hold->count; i++)
+                is_lost |= limit_is_lost(hold->buckets[i]);
+        if (!is_lost || hold->is_stopping)
+                return false;
+        hold->is_stopping = true;
+        for (uint32_t i = 0; i < hold->count; i++)
+                hold->buckets[i]->stopping++;
+        l->is_stirred = true;
+        return true;
 }
 
 bool limits_name_opens(struct limits *l, struct span name, uint32_t keys)
@@ -308,6 +353,11 @@ bool limits_name_opens(struct limits *l, struct span name, uint32_t keys)
                 return false;
         b->wake_left -= keys;
         return true;
+}
+
+void limits_look_again(struct limits *l)
+{
+        l->must_look = true;
 }
 
 bool limits_close(struct limits *l, const struct limit_task *task, uint64_t close_ms, uint64_t now_ms)

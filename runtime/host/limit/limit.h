@@ -14,10 +14,12 @@
  * the home gets has a burst that is less by what is granted in that time, or a longer period: the starts themselves
  * never exceed rate × t / per + burst in any time t.
  *
- * Concurrency.  A share lasts longer than the lease of the shard whose task it is for, as long as that is not
- * renewed: what runs on after its share came back runs under a lost lease.  A share that is being given back is not
- * used while the call is under way, nor if it fails: it may have been done.  Where others wait and have none, a holder
- * gives one up each second. */
+ * Concurrency.  A share lasts longer than the lease of the shard whose task it is for.  Should it end all the same
+ * while the task runs, since it could not be renewed, the task is told to stop and killed after its handler's grace:
+ * its home gives the share to nobody before that (limits_has_lost()).  So only the call of a host that stands still
+ * runs on.  A task that is taken over while it runs is counted at once, whether or not there is a share for it.  A
+ * share that is being given back is not used while the call is under way, nor if it fails: it may have been done. Where
+ * others wait and have none, a holder gives one up each second. */
 #ifndef QUIVER_HOST_LIMIT_LIMIT_H
 #define QUIVER_HOST_LIMIT_LIMIT_H
 
@@ -38,7 +40,12 @@ struct limit_bucket {
         uint64_t granted;                 /* tokens that are not used; shares in all */
         uint64_t until_ms;                /* what was granted lasts until then */
         uint64_t in_use;                  /* concurrency: tasks that run with a share */
-        uint64_t asked;                   /* concurrency, is_asking: so many are wanted in all */
+        uint64_t stopping;                /* concurrency: of these, were told to stop since it is lost */
+        uint64_t adopted;                 /* concurrency: of these, ran when we got them, and its home has not heard */
+        uint64_t adopted_asked;           /* concurrency, is_asking: so many of these it hears of */
+        uint64_t passed_on;               /* concurrency: of these, run on at workers, for the next owners */
+        uint64_t pass_on_ms;              /* passed_on: the next owners have taken them up by then */
+        uint64_t kept;                    /* concurrency, is_asking: so many are not given back */
         uint64_t ask_ms;                  /* more is asked for then, and not before */
         uint64_t renew_ms;                /* concurrency: the shares are renewed then */
         uint64_t pace_ms;                 /* concurrency: so long it was waited for the last time that there was none */
@@ -112,6 +119,7 @@ struct limits_pool {
 struct limit_hold {
         struct limit_bucket *buckets[LIMITS_OF_HANDLER]; /* concurrencies */
         uint32_t count;
+        bool is_stopping; /* limits_stop() */
 };
 
 /* Zero-initialised is empty. */
@@ -127,6 +135,8 @@ struct limits {
         uint64_t due_ms;    /* when the next one is due, unless something happens */
         uint64_t looked_ms; /* when the names that keys wait for were last looked at */
         bool is_stirred;    /* something has happened that may let a task start */
+        bool has_lost;      /* tasks run whose shares have ended */
+        bool must_look;     /* the names that keys wait for are to be looked at, whatever is known of their buckets */
         bool is_leaving;    /* nothing more is to start: shares are given back at once */
         uint64_t ttl_ms;    /* of a shard's lease */
 };
@@ -170,8 +180,21 @@ struct limit_task {
  * for `ret_name`. */
 enum limit_verdict limits_start(struct limits *l, const struct limit_task *task, uint64_t now_ms,
         struct limit_hold *ret_hold, char ret_name[STORE_NAME_MAX + 1]);
+/* It runs already, at a worker that another owner of its shard gave it to: it is counted, whether or not there is a
+ * share for it. */
+void limits_adopt(struct limits *l, const struct limit_task *task, struct limit_hold *ret_hold);
+/* It runs on at a worker, and its shard has another owner now: it counts here until that one has surely adopted it. */
+void limits_pass_on(struct limits *l, struct limit_hold *hold, uint64_t now_ms);
 /* It runs no more. */
 void limits_end(struct limits *l, struct limit_hold *hold);
+/* A running task with a share that has ended is to be stopped: the home may give it to another soon.  True: its caller
+ * stops it. */
+bool limits_stop(struct limits *l, struct limit_hold *hold);
+/* Whether there may be such tasks, since the last pass. */
+static inline bool limits_has_lost(const struct limits *l)
+{
+        return l && l->has_lost;
+}
 
 /* Whether a pass is due, and when the next is. */
 bool limits_pass_is_due(const struct limits *l, uint64_t now_ms);
@@ -184,6 +207,8 @@ uint64_t limits_due_ms(const struct limits *l);
 
 /* Whether keys that wait for that name are to be woken; counts a page of `keys` of them. */
 bool limits_name_opens(struct limits *l, struct span name, uint32_t keys);
+/* Keys were woken, and more wait for the same name: a pass soon says that the names are to be looked at. */
+void limits_look_again(struct limits *l);
 
 /* The handler of a task says that it is too much: the rates that the task is under are closed for a while, each for its
  * value; if there is none, the concurrencies.  False: it is under no limit. */

@@ -38,7 +38,11 @@ static uint64_t shares_wanted(const struct limits *l, const struct limit_bucket 
                 want = min_u64(want, max_u64(b->granted, b->in_use));
         if (b->is_giving_up && b->granted)
                 want = min_u64(want, max_u64(b->in_use, b->granted - 1));
-        bool is_to_go = l->is_leaving || b->has_waiting || b->is_giving_up || now_ms < b->closed_ms ||
+        /* The app holds too much: first of all, what nothing uses goes back. */
+        bool is_excess = b->is_over && b->in_use < b->granted;
+        if (is_excess)
+                want = b->in_use;
+        bool is_to_go = l->is_leaving || is_excess || b->has_waiting || b->is_giving_up || now_ms < b->closed_ms ||
                         (b->spare_ms && now_ms >= b->spare_ms + LIMIT_SPARE_MS);
         if (!is_to_go)
                 want = max_u64(want, b->granted);
@@ -59,10 +63,11 @@ static bool is_to_ask(
                 return item->want || is_to_close;
         }
         item->want = shares_wanted(l, b, now_ms);
-        item->keep = min_u64(b->in_use, item->want);
+        /* Until the answer is here, others may start with what is not given back. */
+        uint64_t granted = now_ms < b->until_ms ? b->granted : 0;
+        item->keep = min_u64(item->want, max_u64(b->in_use, granted));
         bool is_to_renew = (b->granted || b->in_use) && now_ms >= b->renew_ms;
-        bool is_other = item->want != b->granted || (b->is_over && b->in_use < b->granted);
-        return (is_other && now_ms >= b->ask_ms) || is_to_renew || is_to_close;
+        return (item->want != b->granted && now_ms >= b->ask_ms) || is_to_renew || is_to_close;
 }
 
 struct limit *limits_next_call(
@@ -77,7 +82,8 @@ struct limit *limits_next_call(
                         limit_stamp(l, b);
                         if (is_to_ask(l, b, now_ms, &items[count])) {
                                 b->is_asking = true;
-                                b->asked = items[count].want;
+                                b->kept = items[count].keep;
+                                b->adopted_asked = b->adopted;
                                 count++;
                         }
                 }
@@ -113,6 +119,7 @@ static void got_shares(
 {
         uint64_t before = b->granted;
         b->granted = item->granted;
+        b->adopted -= min_u64(b->adopted, b->adopted_asked);
         b->until_ms = b->of->sent_ms + item->left_ms;
         b->renew_ms = b->of->sent_ms + min_u64(l->ttl_ms / 3, RENEW_MAX_MS);
         b->has_waiting = item->has_waiting;
@@ -191,7 +198,7 @@ void limits_failed(struct limits *l, struct limit *limit, const struct store_lim
                         continue;
                 b->is_asking = false;
                 if (!limit_is_rate(limit))
-                        b->granted = min_u64(b->granted, max_u64(b->asked, b->in_use));
+                        b->granted = min_u64(b->granted, b->kept);
                 b->ask_ms = now_ms + (take->request.status == -ENOTSUP ? SWITCHED_OFF_MS : FAILED_MS);
                 b->renew_ms = max_u64(b->renew_ms, now_ms + FAILED_MS);
                 b->tell_ms = now_ms + FAILED_MS;

@@ -14,6 +14,9 @@
 /* A runner that has to end gets SIGABRT first, for its backtrace: so much later it is gone. */
 #define KILL_MS UINT64_C(3000)
 
+/* Of what a person has set, so much stands in the log. */
+#define LIMIT_SETTING_SHOWN UINT64_C(200)
+
 struct limit_call {
         struct limits_io *io;
         struct limit *limit;
@@ -23,13 +26,19 @@ struct limit_call {
 
 /* --- definitions --- */
 
-/* How long a task under it may still run when its host has lost the lease. */
+/* A worker hears that it is to stop with its next heartbeat, and stops by itself at the end of its time. */
+static uint64_t grace_of_handler(const struct handler_config *handler)
+{
+        return handler_is_remote(handler) ? max_u64(handler->grace_ms, handler->remote.ttl_ms) : handler->grace_ms;
+}
+
+/* How long a task under it may still run when its host has lost the lease, or its share. */
 static uint64_t grace_of(const struct config *config, const char *limit)
 {
         uint64_t grace_ms = 0;
         for (size_t i = 0; i < config->handlers_count; i++)
                 if (strings_has(&config->handlers[i].limited_by, limit))
-                        grace_ms = max_u64(grace_ms, config->handlers[i].grace_ms);
+                        grace_ms = max_u64(grace_ms, grace_of_handler(&config->handlers[i]));
         return grace_ms + KILL_MS;
 }
 
@@ -89,10 +98,24 @@ void limits_io_define(struct limits_io *io, const struct config *config, uint64_
         define_all(io, wall_ms);
 }
 
+/* One line for what a person set, whoever asked for it. */
+static void tell_setting(const struct limits_io *io, const char *name, const struct limit_override *o, struct span text,
+        uint64_t wall_ms)
+{
+        const struct limit_override *before = override_of(io, name);
+        char shown[LIMIT_SETTING_SHOWN + 1];
+        if (before && before->version == o->version)
+                return;
+        (void)snprintf(shown, sizeof(shown), "%.*s", (int)min_u64(text.size, LIMIT_SETTING_SHOWN), text.data);
+        log_event(LEVEL_INFO, limit_override_is_on(o, wall_ms) ? "limit-set" : "limit-cleared", "limit=%s text=%s",
+                name, LOG_QUOTE(shown));
+}
+
 void limits_io_desired(struct limits_io *io, const struct store_desired *items, size_t count, uint64_t wall_ms)
 {
         size_t prefix = sizeof(LIMIT_OVERRIDE_PREFIX) - 1;
-        io->settings_count = 0;
+        struct limit_setting *settings = NULL;
+        uint32_t settings_count = 0;
         for (size_t i = 0; i < count; i++) {
                 struct span name = items[i].name;
                 struct limit_override override;
@@ -100,12 +123,16 @@ void limits_io_desired(struct limits_io *io, const struct store_desired *items, 
                         memcmp(name.data, LIMIT_OVERRIDE_PREFIX, prefix) != 0 ||
                         !limit_override_read(items[i].value, &override))
                         continue;
-                io->settings = array_grow(io->settings, io->settings_count, sizeof(*io->settings));
-                struct limit_setting *setting = &io->settings[io->settings_count++];
+                settings = array_grow(settings, settings_count, sizeof(*settings));
+                struct limit_setting *setting = &settings[settings_count++];
                 (void)snprintf(
                         setting->name, sizeof(setting->name), "%.*s", (int)(name.size - prefix), name.data + prefix);
                 setting->override = override;
+                tell_setting(io, setting->name, &override, items[i].value, wall_ms);
         }
+        free(io->settings);
+        io->settings = settings;
+        io->settings_count = settings_count;
         define_all(io, wall_ms);
 }
 

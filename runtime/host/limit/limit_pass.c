@@ -16,7 +16,10 @@ uint64_t limits_due_ms(const struct limits *l)
 {
         if (!l->count)
                 return UINT64_MAX;
-        return l->is_stirred ? next_pass_ms(l) : max_u64(l->due_ms, next_pass_ms(l));
+        if (l->is_stirred)
+                return next_pass_ms(l);
+        uint64_t look_ms = l->must_look ? l->looked_ms + NAMES_PACE_MS : UINT64_MAX;
+        return max_u64(min_u64(l->due_ms, look_ms), next_pass_ms(l));
 }
 
 bool limits_pass_is_due(const struct limits *l, uint64_t now_ms)
@@ -70,6 +73,10 @@ enum limit_verdict limits_look(struct limits *l, const struct limit_task *task, 
 
 static void expire(struct limit_bucket *b, uint64_t now_ms)
 {
+        if (b->passed_on && now_ms >= b->pass_on_ms) {
+                b->in_use -= b->passed_on;
+                b->passed_on = 0;
+        }
         if (now_ms < b->until_ms)
                 return;
         if (limit_is_rate(b->of))
@@ -84,10 +91,15 @@ static uint64_t bucket_due_ms(const struct limits *l, const struct limit_bucket 
                 due_ms = max_u64(b->ask_ms, b->closed_ms);
         if (b->is_stored && b->wake_left > 0)
                 due_ms = max_u64(due_ms, l->looked_ms + NAMES_PACE_MS);
-        if (b->granted || b->in_use)
-                due_ms = min_u64(due_ms, limit_is_rate(b->of) ? b->until_ms : b->renew_ms);
+        if (b->granted && (limit_is_rate(b->of) || b->in_use))
+                due_ms = min_u64(due_ms, b->until_ms);
+        /* What is being asked for is answered, or fails. */
+        if (!limit_is_rate(b->of) && (b->granted || b->in_use) && !b->is_asking)
+                due_ms = min_u64(due_ms, b->renew_ms);
         if (!b->is_close_told && b->closed_ms > l->passed_ms)
                 due_ms = min_u64(due_ms, b->tell_ms);
+        if (b->passed_on)
+                due_ms = min_u64(due_ms, b->pass_on_ms);
         if (b->spare_ms)
                 due_ms = min_u64(due_ms, b->spare_ms + LIMIT_SPARE_MS);
         return due_ms;
@@ -102,13 +114,15 @@ static bool is_at_rest(const struct limit_bucket *b, uint64_t now_ms)
 
 bool limits_pass_end(struct limits *l, uint64_t now_ms)
 {
-        bool has_open = false;
+        bool has_open = l->must_look;
         l->due_ms = UINT64_MAX;
         l->passed_ms = now_ms;
+        l->has_lost = false;
         for (struct limit_bucket *b = l->buckets, *next; b; b = next) {
                 next = b->next;
                 limit_stamp(l, b);
                 expire(b, now_ms);
+                l->has_lost |= limit_is_lost(b);
                 bool is_spare = !limit_is_rate(b->of) && b->granted > b->in_use + b->backed + b->lacking + b->promised;
                 if (!is_spare)
                         b->spare_ms = 0;
@@ -124,6 +138,7 @@ bool limits_pass_end(struct limits *l, uint64_t now_ms)
         if (!has_open || now_ms < l->looked_ms + NAMES_PACE_MS)
                 return false;
         l->looked_ms = now_ms;
+        l->must_look = false;
         /* Those of which a shard still has a name say so when they are looked at. */
         for (struct limit_bucket *b = l->buckets; b; b = b->next)
                 b->is_stored = false;

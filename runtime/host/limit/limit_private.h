@@ -17,6 +17,12 @@ static inline bool limit_is_rate(const struct limit *limit)
         return limit->store.rate > 0;
 }
 
+/* More run than there are shares: some of them have ended. */
+static inline bool limit_is_lost(const struct limit_bucket *b)
+{
+        return !limit_is_rate(b->of) && b->in_use > b->granted + b->stopping + b->adopted + b->passed_on;
+}
+
 /* Its counts are of this pass from now on. */
 static inline void limit_stamp(const struct limits *l, struct limit_bucket *b)
 {

@@ -68,7 +68,8 @@ static bool put_task(struct document *d, const struct done_task *task, uint64_t 
         else
                 buffer_printf(&d->tasks, "null");
         if (task->worker_size)
-                buffer_printf(&d->tasks, ",\"%.*s\"]", (int)task->worker_size, task->worker);
+                buffer_printf(
+                        &d->tasks, ",\"%.*s\"%s]", (int)task->worker_size, task->worker, task->is_seat ? ",true" : "");
         else
                 buffer_printf(&d->tasks, "]");
         return true;
@@ -167,7 +168,9 @@ static bool read_task(const json_t *from, const json_t *kinds, uint64_t now_ms, 
         done_task_name(ret, id, handler);
         struct span worker = { json_string_value(json_array_get(from, 7)),
                 json_string_length(json_array_get(from, 7)) };
-        done_task_set_worker(ret, worker.size && worker_name_check(worker, NULL) == 0 ? worker : (struct span){ 0 });
+        bool is_good = worker.size && worker_name_check(worker, NULL) == 0;
+        done_task_set_worker(
+                ret, is_good ? worker : (struct span){ 0 }, is_good && json_is_true(json_array_get(from, 8)));
         return true;
 }
 

@@ -65,6 +65,8 @@ static void put_counts(json_t *o, const struct outcome_counts *counts)
         put_number(o, "crashed", counts->crashed);
         put_number(o, "timed_out", counts->timed_out);
         put_number(o, "merged", counts->merged);
+        put_number(o, "lent", counts->lent);
+        put_number(o, "borrowed", counts->borrowed);
 }
 
 /* What became of its versions; a host that never reloaded has nothing to tell. */

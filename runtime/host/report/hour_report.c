@@ -52,7 +52,7 @@ static void measure_held(struct hour_report *r, struct hour_point *point)
                         point->waiting += (double)held->waiting_lanes[lane];
                 point->running += (double)held->running;
                 point->seats += (double)seats;
-                point->seats_used += (double)(held->running < seats ? held->running : seats);
+                point->seats_used += (double)(held->seated < seats ? held->seated : seats);
         }
 }
 

@@ -106,6 +106,11 @@ static void put_shards(
         metrics_put_one(to, METRIC_SHARDS_ACQUIRED, (double)all->counts.acquired);
         metrics_put_one(to, METRIC_TAKEOVERS, (double)all->counts.takeovers);
         metrics_put_one(to, METRIC_SHARDS_RELEASED, (double)all->counts.released);
+        metrics_begin(to, METRIC_SHARD_MOVES);
+        for (enum assign_reason reason = 0; reason < ASSIGN_REASONS; reason++)
+                metrics_put(to, (double)from->membership->moves_made[reason], assign_reason_name(reason));
+        if (from->membership->load.is_known)
+                metrics_put_one(to, METRIC_LOAD, (double)from->membership->load.total / 1000);
         put_schedules(all, to);
 }
 
@@ -174,7 +179,7 @@ static void put_longest(const struct handler *handler, const struct survey_handl
 static void put_seats(const struct handler *handler, const struct survey_handler *held, struct metrics *to)
 {
         uint64_t seats = handler_seats(handler);
-        uint64_t used = min_u64(held->running, seats);
+        uint64_t used = min_u64(held->seated, seats);
         metrics_put(to, (double)used, handler->name, "used");
         metrics_put(to, (double)(seats - used), handler->name, "free");
 }
@@ -217,6 +222,13 @@ static void put_finished(const struct handler *handler, const struct survey_hand
         for (unsigned i = 0; i < FINISHED_KINDS; i++)
                 metrics_put(to, (double)finished->counts[i], handler->name, outcomes[i]);
         metrics_put(to, (double)handler->counts.merged, handler->name, "merged");
+}
+
+static void put_lent(const struct handler *handler, const struct survey_handler *held, struct metrics *to)
+{
+        (void)held;
+        metrics_put(to, (double)handler->counts.lent, handler->name, "lent");
+        metrics_put(to, (double)handler->counts.borrowed, handler->name, "borrowed");
 }
 
 static void put_attempts(const struct handler *handler, const struct survey_handler *held, struct metrics *to)
@@ -274,6 +286,7 @@ static void put_handlers(const struct handlers *all, const struct survey *survey
                 { METRIC_HANDLER_STATE, put_state },
                 { METRIC_GENERATION_INFO, put_generation },
                 { METRIC_TASKS_FINISHED, put_finished },
+                { METRIC_TASKS_LENT, put_lent },
                 { METRIC_ATTEMPTS, put_attempts },
                 { METRIC_TASK_WAIT, put_wait },
                 { METRIC_TASK_RUN, put_run },

@@ -87,6 +87,7 @@ static void see_lent(struct survey *survey, const struct handlers *handlers, con
                 &(struct survey_running){ .task = lent->claimed,
                         .handler = handlers->list[lent->slot],
                         .worker = lent->worker,
+                        .is_seat = lent->is_seat,
                         .until_ms = lent->told_ms + lent->told_for_ms,
                         .started_ms = lent->started_ms,
                         .progress_done = lent->progress_done,
@@ -101,8 +102,12 @@ static void see_pool(
                 const struct process *p = pool->runners[i].process;
                 struct ring_view view;
                 for (uint32_t cursor = 0; p && ring_host_each(&p->ring, &cursor, &view);)
-                        if (view.is_started)
-                                see_running(survey, handler, generation, p, &view, now_ms);
+                        if (view.is_started) {
+                                survey->handlers[handler->slot].seated++;
+                                /* What is borrowed is counted by its owner. */
+                                if (!((const struct pool_task *)view.owner)->is_borrowed)
+                                        see_running(survey, handler, generation, p, &view, now_ms);
+                        }
         }
 }
 
@@ -173,7 +178,7 @@ static json_t *make_running(const struct survey_running *r, uint64_t offset_ms)
         json_t *o = json_pack("{s:o, s:s, s:o, s:I, s:I}", "id", text_of(r->task->id), "handler", r->handler->name,
                 "key", text_of(r->task->key), "attempt", (json_int_t)r->task->attempts + 1, "since_ms",
                 (json_int_t)(offset_ms + r->started_ms));
-        json_t *where = r->worker ? json_pack("{s:s, s:I}", "worker", r->worker, "until_ms",
+        json_t *where = r->worker ? json_pack("{s:s, s:I}", r->is_seat ? "seat" : "worker", r->worker, "until_ms",
                                             (json_int_t)(offset_ms + r->until_ms))
                                   : json_pack("{s:i, s:I, s:s}", "pid", (int)r->pid, "generation",
                                             (json_int_t)r->generation, "hash", hash);

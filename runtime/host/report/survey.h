@@ -27,6 +27,7 @@ static inline uint32_t survey_rarer(uint64_t hosts)
 struct survey_handler {
         uint64_t waiting; /* claimed and not started */
         uint64_t running;
+        uint64_t seated; /* on seats here: also tasks of other hosts, and none that run elsewhere */
         /* By lane; what waits only in shards before our deadline of their lease: after it another may count it. */
         uint64_t waiting_lanes[LANES], running_lanes[LANES];
         uint64_t longest_ms; /* for how long the longest has been running; 0: none */
@@ -40,6 +41,7 @@ struct survey_running {
         uint64_t file_hash;
         int32_t pid;                            /* 0: a worker has it */
         const char *worker;                     /* NULL: a runner has it */
+        bool is_seat;                           /* of a worker: it is a host, on whose seat it runs */
         uint64_t until_ms;                      /* of a worker: boot time; it is the worker's to the end of this */
         uint64_t started_ms;                    /* boot time */
         uint64_t progress_done, progress_total; /* both 0: it said nothing */

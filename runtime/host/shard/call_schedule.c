@@ -17,6 +17,15 @@
 /* A call that takes longer than this is lost, or its server is away: shards of other servers do not wait for it. */
 #define LATE_MS 100
 
+/* The load is looked at every so often.  Claims are spaced further while shards wait for their turn for more of the
+ * time than LOAD_HIGH, in percent, much further above LOAD_FULL, and else less far: so a store that has time to spare
+ * is called often, and tasks are claimed soon. */
+#define LOAD_LOOK_MS 16
+#define LOAD_FULL    95
+#define LOAD_HIGH    75
+/* Beyond this a longer wait makes calls hardly cheaper for each task. */
+#define PACE_MAX_MS 10
+
 void call_schedule_init(struct call_schedule *t, uint32_t count, uint32_t calls_max)
 {
         *t = (struct call_schedule){ .count = count, .calls_max = calls_max, .next_due_ms = STORE_NEVER };
@@ -43,6 +52,7 @@ void call_schedule_add(struct call_schedule *t, struct shard *shard)
         t->due_ms[shard->number] = STORE_NEVER;
         shard->changed = &t->changed;
         shard->spare = &t->spare;
+        shard->pace_max_ms = &t->pace_max_ms;
         shard_set_add(&t->changed, shard->number);
 }
 
@@ -115,13 +125,34 @@ static void take_changed(struct call_schedule *t, uint64_t now_ms)
         }
 }
 
+/* Shards that waited for their turn when it was looked at last have done so until now, or nearly: an answer, which lets
+ * the next one call, makes the loop go round. */
+static void note_load(struct call_schedule *t, uint64_t now_ms)
+{
+        if (!shard_set_is_empty(&t->waiting) || !shard_set_is_empty(&t->blocked))
+                t->waiting_ms += now_ms - t->looked_ms;
+        t->looked_ms = now_ms;
+        uint64_t passed_ms = now_ms - t->load_since_ms;
+        if (passed_ms < LOAD_LOOK_MS)
+                return;
+        uint64_t load = 100 * t->waiting_ms / passed_ms;
+        if (load > LOAD_HIGH)
+                t->pace_max_ms = min_u64(load > LOAD_FULL ? 2 * t->pace_max_ms + 1 : t->pace_max_ms + 1, PACE_MAX_MS);
+        else
+                t->pace_max_ms -= min_u64(t->pace_max_ms, passed_ms / LOAD_LOOK_MS);
+        t->waiting_ms = 0;
+        t->load_since_ms = now_ms;
+}
+
 void call_schedule_look(struct call_schedule *t, uint64_t now_ms)
 {
+        note_load(t, now_ms);
         if (now_ms >= t->next_due_ms)
                 ask_due(t, now_ms);
         take_changed(t, now_ms);
         bool could_wait = t->can_wait;
-        t->can_wait = call_schedule_is_busy(t);
+        /* A store that has enough to do is not called for the sake of a single outcome: a claim soon takes it along. */
+        t->can_wait = call_schedule_is_busy(t) || t->pace_max_ms;
         /* Nothing is left to be waited for. */
         if (could_wait && !t->can_wait) {
                 ask_due(t, STORE_NEVER - 1);

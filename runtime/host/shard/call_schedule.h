@@ -6,8 +6,10 @@
  * A call costs the store about as much as thirty tasks in it do, and all calls that are under way at once stand in line
  * there.  So there are only as many as keep the store busy, more where the way there is long; the other shards wait for
  * their turn here, where what ends and what comes in meanwhile makes their calls fuller: the more shards have work, the
- * longer each of them gathers, and nobody waits while there is little to do.  A call without an answer holds its place
- * for a moment only: one server of several may be away. */
+ * longer each of them gathers, and nobody waits while there is little to do.  For the same reason shards
+ * where tasks keep coming space their claims only as far as the store's load asks for it: that is the share of the time
+ * in which some wait for their turn, to which all counts that makes the store slow.  A call without an answer
+ * holds its place for a moment only: one server of several may be away. */
 #ifndef QUIVER_HOST_SHARD_CALL_SCHEDULE_H
 #define QUIVER_HOST_SHARD_CALL_SCHEDULE_H
 
@@ -33,6 +35,10 @@ struct call_schedule {
         uint64_t trip_before_ms;             /* the shortest call of the time before that */
         uint64_t trip_since_ms;              /* since when trip_ms is counted */
         uint64_t next_due_ms;                /* none is due earlier */
+        uint64_t pace_max_ms;                /* so long shards may wait from one claim to the next */
+        uint64_t looked_ms;                  /* when call_schedule_look() was called last */
+        uint64_t load_since_ms;              /* since when waiting_ms is counted */
+        uint64_t waiting_ms;                 /* so long shards waited for their turn */
 };
 
 /* Shards 0 to count-1 are told with call_schedule_add(). */

@@ -41,8 +41,9 @@ void done_task_name(struct done_task *task, struct span id, struct span handler)
         memcpy(task->handler, handler.data, task->handler_size);
 }
 
-void done_task_set_worker(struct done_task *task, struct span worker)
+void done_task_set_worker(struct done_task *task, struct span worker, bool is_seat)
 {
+        task->is_seat = is_seat;
         task->worker_size = (uint8_t)min_u64(worker.size, WORKER_NAME_MAX);
         if (task->worker_size)
                 memcpy(task->worker, worker.data, task->worker_size);

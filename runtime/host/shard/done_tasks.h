@@ -20,6 +20,7 @@ struct done_task {
         uint32_t hash; /* of the plugin's file: the first eight of its hexadecimal digits */
         int32_t pid;
         bool has_result;
+        bool is_seat; /* `worker` is a host, on whose seat it ran */
         uint32_t result_bytes;
         uint8_t id_size, handler_size, worker_size;
         char id[TASK_ID_MAX];
@@ -45,8 +46,8 @@ void done_tasks_free(struct done_tasks *done);
 struct done_task *done_tasks_add(struct done_tasks *done);
 /* Copies id and handler, cut to what fits. */
 void done_task_name(struct done_task *task, struct span id, struct span handler);
-/* Empty: a runner did it. */
-void done_task_set_worker(struct done_task *task, struct span worker);
+/* Empty: a runner did it.  `is_seat`: it is the name of a host. */
+void done_task_set_worker(struct done_task *task, struct span worker, bool is_seat);
 
 /* The one that was done `back` tasks before the latest; NULL: so many are not remembered. */
 const struct done_task *done_tasks_get(const struct done_tasks *done, uint32_t back);

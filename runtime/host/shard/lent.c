@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "host/shard/shard.h"
+#include "host/shard/shard_private.h"
 
 /* --- what the store hears of ----------------------------------------------------------------------------------------
  */
@@ -48,7 +48,10 @@ void lents_tell(struct shard *s)
                 lent->is_to_tell = false;
                 lent->is_telling = true;
                 lent->telling_ms = s->sent_ms;
-                holder_put(holder, &lent->fence, lent->worker);
+                if (lent->is_seat)
+                        seat_holder_put(holder, &lent->fence, lent->nonce, lent->worker);
+                else
+                        holder_put(holder, &lent->fence, lent->worker);
                 struct pending_outcome *pending = pending_outcome_start(holder);
                 pending->outcome.until_ms = lent->for_ms;
                 (void)shard_add_outcome(s, lent->claimed, &pending->outcome);
@@ -96,6 +99,7 @@ static void adopt(struct shard *s, struct claimed *c, struct lent *lent, uint64_
         lent->is_handed = lent->is_adopted = true;
         lent->started_ms = lent->sent_ms = lent->told_ms = now_ms;
         window_adopt(&s->window, c);
+        shard_adopt_shares(s, c);
         c->lent = lent;
         c->started_ms = now_ms;
         c->worker_epoch = lent->fence.epoch;
@@ -113,10 +117,15 @@ bool shard_adopt(struct shard *s, struct claimed *c, const struct store_task *ta
 {
         struct work_fence fence;
         struct span worker;
-        if (!task->note.started_epoch || !holder_parse(task->note.holder, &fence, &worker) ||
-                c->pool >= s->window.pools || c->of->is_busy)
+        uint8_t nonce[STORE_NONCE_SIZE] = { 0 };
+        if (!task->note.started_epoch || c->pool >= s->window.pools || c->of->is_busy)
+                return false;
+        bool is_seat = seat_holder_parse(task->note.holder, &fence, nonce, &worker);
+        if (!is_seat && !holder_parse(task->note.holder, &fence, &worker))
                 return false;
         struct lent *lent = memory_zero(1, sizeof(*lent));
+        lent->is_seat = is_seat;
+        memcpy(lent->nonce, nonce, sizeof(nonce));
         lent->fence = (struct work_fence){ fence.epoch, fence.start, c->seq };
         memcpy(lent->worker, worker.data, worker.size);
         lent->for_ms = lent->told_for_ms = task->busy_ms;

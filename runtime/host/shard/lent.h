@@ -1,4 +1,4 @@
-/* lent.h: a task that a worker outside runs, as the owner of its shard knows it.
+/* lent.h: a task that a worker outside, or a seat of another host, runs, as the owner of its shard knows it.
  *
  * The task stays its owner's: claimed, in flight, its key busy.  Its start is recorded at the store with the worker's
  * name and a time, before the worker gets it; heartbeats make that time later.  The store is told of both with the
@@ -27,7 +27,9 @@ struct lent {
         struct claimed *claimed; /* NULL: it is in the window no more */
         struct shard *shard;
         struct work_fence fence;
-        char worker[WORKER_NAME_MAX + 1];
+        char worker[WORKER_NAME_MAX + 1]; /* its name; is_seat: the name of the host */
+        bool is_seat;                     /* a seat of another host has it, which its nonce names */
+        uint8_t nonce[STORE_NONCE_SIZE];
 
         /* The shard's. */
         uint64_t for_ms; /* how long the start is to last, from when the store hears of it */
@@ -58,9 +60,12 @@ struct lent {
 
 /* How the events of a note begin that say that a worker was silent to the end of its time. */
 #define WORKER_SILENT "its worker fell silent"
+/* The same of a borrowed seat, or that its outcome could not be sent: the task then runs at its owner. */
+#define SEAT_FAILED "its borrowed seat"
 
-/* A task that shard_next() has handed out goes to a worker: its start, of which `lent` names worker, fence and time, is
- * to be recorded.  The shard keeps a reference until claimed is NULL and is_to_tell and is_telling are false. */
+/* A task that shard_next() has handed out goes to a worker or a seat: its start, of which `lent` names worker, fence
+ * and time, is to be recorded.  The shard keeps a reference until claimed is NULL and is_to_tell and is_telling are
+ * false. */
 void shard_lend(struct shard *s, struct claimed *c, struct lent *lent);
 /* It is to last for so long from now. */
 void shard_extend(struct shard *s, struct lent *lent, uint64_t for_ms);

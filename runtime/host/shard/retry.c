@@ -136,7 +136,8 @@ enum retry_verdict retry_judge(const struct handler_config *handler, const struc
 {
         struct pending_outcome *pending = NULL;
         if (claimed->is_told_to_stop && settled->outcome != OUTCOME_DONE) {
-                /* Its shard goes to another host: whatever it said when it saw the stop flag, it was our doing. */
+                /* Its shard, or its share of a limit, goes to another host: whatever it said when it saw the stop flag,
+                 * it was our doing. */
                 *ret_pending = pending_outcome_new(STORE_INTERRUPTED, COST_INTERRUPTION, settled->error);
                 return VERDICT_OUTCOME;
         }

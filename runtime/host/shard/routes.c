@@ -13,6 +13,7 @@ void routes_free(struct routes *r)
         free(r->states);
         free(r->long_calls);
         free(r->finished);
+        free(r->per_key);
         *r = (struct routes){ 0 };
 }
 
@@ -21,6 +22,7 @@ uint32_t routes_add_pool(struct routes *r)
         r->states = array_grow(r->states, r->pools, sizeof(*r->states));
         r->long_calls = array_grow(r->long_calls, r->pools, sizeof(*r->long_calls));
         r->finished = array_grow(r->finished, r->pools, sizeof(*r->finished));
+        r->per_key = array_grow(r->per_key, r->pools, sizeof(*r->per_key));
         r->long_calls[r->pools] = UINT32_MAX;
         return r->pools++;
 }

@@ -53,6 +53,7 @@ struct routes {
         enum route_state *states; /* of each pool */
         uint32_t *long_calls;     /* of each pool: its last 32 calls, a bit each; set: a long one, or none yet */
         struct finished_counts *finished; /* of each pool: what the store has recorded of its tasks */
+        uint32_t *per_key; /* of each pool: so many tasks of a key it wants in a window; 0: as many as others */
         uint32_t pools;
         struct limits *limits; /* what the pools' tasks are under; NULL: nothing.  Not owned */
         char unserved[ROUTES_UNSERVED_MAX][NAME_HANDLER_MAX + 1]; /* names that were looked up in vain, each once */

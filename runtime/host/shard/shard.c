@@ -91,7 +91,7 @@ enum shard_call shard_next_call(const struct shard *s, bool can_wait, uint64_t n
                         return SHARD_CALL_RELEASE;
                 break;
         }
-        if (s->saves.waiting || s->starts_waiting)
+        if (s->saves.waiting || s->starts_waiting || now_ms >= shard_look_due_ms(s))
                 return SHARD_CALL_ADVANCE;
         return now_ms >= shard_tell_due_ms(s, can_wait) ? SHARD_CALL_ADVANCE : SHARD_CALL_NONE;
 }
@@ -107,6 +107,7 @@ uint64_t shard_due_ms(const struct shard *s)
         uint64_t due_ms = shard_claim_due_ms(s, true);
         uint64_t tell_ms = shard_tell_due_ms(s, true);
         due_ms = min_u64(tell_ms, due_ms);
+        due_ms = min_u64(shard_look_due_ms(s), due_ms);
         if (s->state == SHARD_OWNED)
                 due_ms = min_u64(schedules_due_ms(s), due_ms);
         uint64_t patience_ms = shard_lease_due_ms(s);
@@ -157,8 +158,10 @@ void shard_fill_advance(struct shard *s, struct store_advance *advance, uint64_t
                 .call = s->call + 1,
                 .outcomes = s->telling ? s->telling->outcomes : NULL,
                 .outcomes_count = s->telling ? s->telling->outcomes_count : 0,
-                .want_bytes = want.bytes };
+                .want_bytes = want.bytes,
+                .calls_again = shard_calls_again(s) };
         memcpy(advance->want, want.tasks, sizeof(want.tasks));
+        s->is_unrung = advance->calls_again;
 }
 
 void shard_fill_names(struct shard *s, struct store_names *names, uint64_t now_ms)
@@ -226,12 +229,19 @@ void shard_failed(struct shard *s, uint64_t now_ms)
         s->not_before_ms = now_ms + delay_ms;
 }
 
+static void end_reading(struct shard *s, uint64_t now_ms)
+{
+        s->state = SHARD_OWNED;
+        shard_merge_all(s, now_ms);
+}
+
 void shard_acquired(struct shard *s, const struct store_acquire *acquire, uint64_t now_ms)
 {
         answered(s);
         if (!shard_lease_answered(s, acquire, now_ms))
                 return;
         s->call = acquire->call;
+        s->is_unrung = false;
         s->has_work = acquire->has_work || s->has_rung;
         memset(s->has_more, 0, sizeof(s->has_more));
         s->names.must_read = acquire->has_names;
@@ -246,7 +256,7 @@ void shard_acquired(struct shard *s, const struct store_acquire *acquire, uint64
         s->recovered = acquire->is_recovery && s->state != SHARD_LEAVING ? s->limits->seats : 0;
         shard_add_page(s, &acquire->page, now_ms);
         if (s->state == SHARD_READING && !acquire->page.has_more)
-                s->state = SHARD_OWNED;
+                end_reading(s, now_ms);
 }
 
 void shard_paged(struct shard *s, const struct store_in_flight *page)
@@ -258,7 +268,7 @@ void shard_paged(struct shard *s, const struct store_in_flight *page)
         }
         shard_add_page(s, &page->page, s->sent_ms);
         if (!page->page.has_more && !s->must_reread && s->state == SHARD_READING)
-                s->state = SHARD_OWNED;
+                end_reading(s, s->sent_ms);
 }
 
 static void remember_done(struct done_tasks *done, const struct claimed *c, uint64_t now_ms)
@@ -276,7 +286,8 @@ static void remember_done(struct done_tasks *done, const struct claimed *c, uint
         task->has_result = outcome->has_result;
         task->result_bytes = (uint32_t)outcome->result.size;
         done_task_name(task, c->id, c->handler);
-        done_task_set_worker(task, c->lent ? span_of_text(c->lent->worker) : (struct span){ 0 });
+        done_task_set_worker(
+                task, c->lent ? span_of_text(c->lent->worker) : (struct span){ 0 }, c->lent && c->lent->is_seat);
 }
 
 /* What the call said is durable now. */
@@ -359,7 +370,7 @@ void shard_woken(struct shard *s, const struct store_wake *wake)
         }
         s->call++;
         /* The answer to the first may have been lost: it may have woken some. */
-        shard_names_woken(&s->names, was_repeat ? 1 : wake->woken, wake->has_more);
+        shard_names_woken(&s->names, s->routes, was_repeat ? 1 : wake->woken, wake->has_more);
         s->has_work |= s->names.has_woken;
 }
 

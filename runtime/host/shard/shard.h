@@ -14,6 +14,7 @@
 #include "host/shard/pending_outcome.h"
 #include "host/shard/routes.h"
 #include "host/shard/shard_checkpoints.h"
+#include "host/shard/shard_load.h"
 #include "host/shard/shard_names.h"
 #include "host/shard/shard_schedules.h"
 #include "host/shard/shard_set.h"
@@ -50,8 +51,9 @@ struct shard_limits {
         uint64_t gather_ms; /* how long an outcome may wait for others while there is other work */
         uint32_t window_tasks;
         uint64_t window_bytes;
-        bool can_merge; /* the app has that switched on */
-        uint32_t seats; /* tasks that a host runs at once, at most: so many of a dead one's may have been running */
+        bool can_merge;  /* the app has that switched on */
+        bool ring_costs; /* as in store_info */
+        uint32_t seats;  /* tasks that a host runs at once, at most: so many of a dead one's may have been running */
 };
 
 struct shard {
@@ -108,13 +110,16 @@ struct shard {
         struct shard_names names;
         struct shard_schedules *schedules; /* NULL: it has none that fire */
 
-        bool has_work;        /* the store has something for us, of which lane is not known */
-        bool has_more[LANES]; /* the store has more of that lane than there was room for */
-        uint64_t pace_ms;     /* tasks keep coming: so long from one claim to the next; 0: as they come */
-        bool has_rung;        /* since the call under way was sent: that may have looked too early */
-        uint64_t due_ms;      /* the store will have something for us then; STORE_NEVER */
-        uint64_t until_ms;    /* our own deadline: start nothing after it.  0: no lease */
-        uint64_t fenced;      /* how often another had taken it */
+        bool has_work;               /* the store has something for us, of which lane is not known */
+        bool has_more[LANES];        /* the store has more of that lane than there was room for */
+        uint64_t pace_ms;            /* tasks keep coming: so long from one claim to the next; 0: as they come */
+        const uint64_t *pace_max_ms; /* no longer than this, by the store's load; NULL: gather_ms of the limits */
+        bool is_unrung;              /* the last advance asked for no ring: another one follows (shard_look_due_ms) */
+        bool has_rung;               /* since the call under way was sent: that may have looked too early */
+        uint64_t due_ms;             /* the store will have something for us then; STORE_NEVER */
+        uint64_t until_ms;           /* our own deadline: start nothing after it.  0: no lease */
+        uint64_t fenced;             /* how often another had taken it */
+        struct shard_load load;
 };
 
 /* `limits` and `routes` are shared by all shards of a host. */
@@ -208,6 +213,17 @@ void shard_obey(struct shard *s, const struct store_control *control, uint64_t n
  * is to be ended (retry_died_alone), not run.  One that a host has died with is told to the store before it is handed
  * out. */
 struct claimed *shard_next(struct shard *s, uint32_t pool, enum lane lane, uint64_t now_ms);
+/* How many tasks of its key, itself included, may run in the call of a task that was handed out just now, if that takes
+ * `max` of them. */
+uint32_t shard_run_max(const struct claimed *head, uint32_t max);
+/* The task that runs in the same call as `before`, which was handed out just now, right behind it; counted as running.
+ * NULL: none may. */
+struct claimed *shard_follow(struct shard *s, const struct claimed *before, uint64_t now_ms);
+/* A task that follows another in a call has an answer, but the one before it is not done: that answer does not count,
+ * and the task counts as not started.  False: it does count. */
+bool shard_refuse_answer(struct shard *s, struct claimed *c, uint64_t now_ms);
+/* The same, of those that may be lent (window_may_lend()). */
+struct claimed *shard_next_to_lend(struct shard *s, uint32_t pool, enum lane lane, uint64_t before_ms, uint64_t now_ms);
 /* Tasks of that lane that wait for shares of limits: those that may go on are ready again. */
 void shard_look_at_limits(struct shard *s, unsigned lane, uint64_t now_ms);
 /* A suspect's start is told to the store first.  Begins that for the pool's next suspect; once it is told, shard_next()

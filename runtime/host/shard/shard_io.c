@@ -129,6 +129,40 @@ static void cancel_stale(struct shard_io *io)
         }
 }
 
+static bool has_lost_share(struct shards *all, struct claimed *c)
+{
+        return c->state == CLAIMED_RUNNING && !c->is_told_to_stop &&
+               limits_stop(all->dispatch->routes.limits, &c->hold);
+}
+
+static struct claimed *find_lost(struct shard_io *io)
+{
+        for (struct window_key *key = io->shard.window.keys; key; key = key->hh.next)
+                for (struct claimed *c = key->first; c; c = c->next)
+                        if (has_lost_share(io->all, c))
+                                return c;
+        return NULL;
+}
+
+void shards_look_at_shares(struct shards *all)
+{
+        if (!limits_has_lost(all->dispatch->routes.limits))
+                return;
+        for (uint32_t i = 0; i < all->count; i++) {
+                struct claimed *c;
+                /* Each look starts anew, as in cancel_stale(). */
+                while ((c = find_lost(&all->list[i]))) {
+                        c->is_told_to_stop = true;
+                        log_event(LEVEL_WARN, "limit-lost", "handler=%s id=%s key=%s limit=%s text=%s", c->handler.data,
+                                c->id.data, LOG_QUOTE(c->key.data), c->hold.buckets[0]->of->name,
+                                LOG_QUOTE(
+                                        "its share of the limit could not be renewed in time, so it is stopped before "
+                                        "another host gets that share, and runs again at no cost"));
+                        all->events->stop(all->self, c);
+                }
+        }
+}
+
 static void after_reply(struct shard_io *io, uint64_t fenced_before)
 {
         struct shard *s = &io->shard;
@@ -498,4 +532,26 @@ void shards_renew(struct shards *all, uint64_t now_ms)
         all->renew_sent_ns = clock_boot_ns();
         all->is_renewing = true;
         store_renew(all->store, &all->renew);
+}
+
+/* --- load --- */
+
+/* Shorter intervals have no use: loads are told every few seconds at most. */
+#define LOAD_SAMPLE_MS 3000u
+
+bool shards_sample_load(struct shards *all, uint64_t now_ms, struct load_summary *ret_load)
+{
+        struct load_summary load = { 0 };
+        if (now_ms < all->sampled_ms + LOAD_SAMPLE_MS)
+                return false;
+        for (uint32_t i = 0; i < all->count; i++) {
+                struct shard *s = &all->list[i].shard;
+                shard_load_sample(&s->load, now_ms - all->sampled_ms, shard_is_held(s));
+                if (s->load.mean)
+                        load_summary_add(&load, i, s->load.mean);
+        }
+        load_summary_end(&load);
+        all->sampled_ms = now_ms;
+        *ret_load = load;
+        return true;
 }

@@ -92,6 +92,7 @@ struct shards {
         uint64_t renew_sent_ms, renew_sent_ns;
         int64_t wall_ahead_ms; /* how far the wall clock is ahead of the boot clock: schedules go by it */
         bool is_renewing;
+        uint64_t sampled_ms; /* when the loads were looked at last */
 };
 
 /* Makes as many shards as the dispatch has.  All but list, count, schedule and the renewal is set by the caller. */
@@ -110,6 +111,8 @@ void shards_leave(struct shards *all, uint64_t now_ms);
 uint32_t shards_count_held(const struct shards *all);
 /* The store may have something for them. */
 void shards_rang(struct shards *all);
+/* Tasks whose shares of limits have ended are told to stop.  Called once a turn. */
+void shards_look_at_shares(struct shards *all);
 
 /* The wall clock was set, or may have been: schedules are looked at anew.  Called at least once a turn. */
 void shards_see_clock(struct shards *all, uint64_t wall_ms, uint64_t now_ms);
@@ -118,5 +121,10 @@ void shards_see_clock(struct shards *all, uint64_t wall_ms, uint64_t now_ms);
 void shards_call(struct shards *all, uint64_t now_ms);
 /* Renews every lease that is held, unless the renewal before has got no answer yet. */
 void shards_renew(struct shards *all, uint64_t now_ms);
+
+/* Takes a sample of every shard's load, if the last one is long enough ago.  False: it is not, and *ret_load is as it
+ * was.
+ */
+bool shards_sample_load(struct shards *all, uint64_t now_ms, struct load_summary *ret_load);
 
 #endif

@@ -62,9 +62,24 @@ static void merge_key(struct shard *s, struct window_key *key, uint64_t now_ms)
         }
 }
 
+/* While the table is read, again or for the first time, a task of the key that stands between two others may not be
+ * here yet. */
+static bool is_to_merge(const struct shard *s)
+{
+        return s->limits->can_merge && s->state == SHARD_OWNED && !s->must_reread;
+}
+
+void shard_merge_all(struct shard *s, uint64_t now_ms)
+{
+        if (!is_to_merge(s))
+                return;
+        for (struct window_key *key = s->window.keys; key; key = key->hh.next)
+                merge_key(s, key, now_ms);
+}
+
 void shard_merge_tasks(struct shard *s, struct claimed *const *added, uint32_t count, uint64_t now_ms)
 {
-        if (!s->limits->can_merge || s->state == SHARD_LEAVING)
+        if (!is_to_merge(s))
                 return;
         for (uint32_t i = 0; i < count; i++)
                 if (may_merge(added[i]))
@@ -102,14 +117,19 @@ void shard_merged(struct shard *s, struct claimed *c, bool is_sure, uint64_t now
         c->merge_call = s->call;
         shard_put_back_merged(s, c, now_ms);
         /* One call could not merge all of them. */
-        if (s->state != SHARD_LEAVING)
+        if (is_to_merge(s))
                 merge_key(s, c->of, now_ms);
+}
+
+bool shard_is_to_debounce(const struct shard *s, const struct claimed *c, uint64_t now_ms)
+{
+        return c->may_merge && !c->is_debounced && s->limits->can_merge && c->claimed_ms + c->debounce_ms > now_ms;
 }
 
 bool shard_debounce(struct shard *s, struct claimed *c, uint64_t now_ms)
 {
         uint64_t until_ms = c->claimed_ms + c->debounce_ms;
-        if (!c->may_merge || c->is_debounced || !s->limits->can_merge || until_ms <= now_ms)
+        if (!shard_is_to_debounce(s, c, now_ms))
                 return false;
         for (struct claimed *behind = c; behind; behind = behind->next) {
                 if (behind != c && behind->state != CLAIMED_WAITING)

@@ -116,7 +116,7 @@ uint32_t shard_names_next(const struct shard_names *n)
         return SHARD_NAME_NONE;
 }
 
-void shard_names_woken(struct shard_names *n, uint32_t woken, bool has_more)
+void shard_names_woken(struct shard_names *n, struct routes *routes, uint32_t woken, bool has_more)
 {
         n->has_woken = woken > 0;
         if (n->waking >= n->count)
@@ -124,9 +124,11 @@ void shard_names_woken(struct shard_names *n, uint32_t woken, bool has_more)
         struct shard_name *name = &n->list[n->waking];
         name->is_probe = false;
         /* A limit lets few of them start: how many more are to be woken is seen at the next look. */
-        if (is_of_limit(text_of(name)))
+        if (is_of_limit(text_of(name))) {
                 name->is_open = false;
-        else
+                if (has_more && routes->limits)
+                        limits_look_again(routes->limits);
+        } else
                 name->page = (uint32_t)min_u64(UINT64_C(2) * name->page, STORE_CALL_TASKS);
         if (!has_more)
                 n->list[n->waking] = n->list[--n->count];

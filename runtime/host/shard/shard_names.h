@@ -45,6 +45,6 @@ bool shard_names_probe(struct shard_names *n, struct routes *routes, uint32_t po
 /* The one to wake next, in turn; SHARD_NAME_NONE. */
 uint32_t shard_names_next(const struct shard_names *n);
 /* Keys of the one that was to be woken have been, or there were none. */
-void shard_names_woken(struct shard_names *n, uint32_t woken, bool has_more);
+void shard_names_woken(struct shard_names *n, struct routes *routes, uint32_t woken, bool has_more);
 
 #endif

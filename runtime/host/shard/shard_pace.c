@@ -19,6 +19,11 @@
 #define FEW_TASKS  1
 #define FULL_TASKS 48
 
+static uint64_t pace_max_ms(const struct shard *s)
+{
+        return s->pace_max_ms ? *s->pace_max_ms : s->limits->gather_ms;
+}
+
 void shard_pace_ended(struct shard *s, const struct claimed *c, uint64_t now_ms)
 {
         uint64_t took_ms = now_ms - c->started_ms;
@@ -108,7 +113,7 @@ void shard_pace_claimed(struct shard *s, uint32_t count, bool has_more)
         else if (count <= FEW_TASKS && !s->has_rung)
                 s->pace_ms /= 2;
         else if (count < FULL_TASKS)
-                s->pace_ms = s->pace_ms * 2 < s->limits->gather_ms ? s->pace_ms * 2 + 1 : s->limits->gather_ms;
+                s->pace_ms = min_u64(s->pace_ms * 2 + 1, pace_max_ms(s));
 }
 
 uint64_t shard_claim_due_ms(const struct shard *s, bool can_wait)
@@ -117,7 +122,7 @@ uint64_t shard_claim_due_ms(const struct shard *s, bool can_wait)
                 return STORE_NEVER;
         struct shard_want want = shard_want(s);
         uint64_t due_ms = s->has_work ? 0 : s->due_ms;
-        uint64_t wait_ms = s->pace_ms;
+        uint64_t wait_ms = min_u64(s->pace_ms, pace_max_ms(s));
         bool has_room = false;
         bool has_known = false;
         for (unsigned lane = 0; lane < LANES; lane++) {
@@ -126,6 +131,9 @@ uint64_t shard_claim_due_ms(const struct shard *s, bool can_wait)
         }
         if (!has_room)
                 return STORE_NEVER;
+        /* What was not rung for may have come. */
+        if (s->is_unrung)
+                due_ms = min_u64(s->sent_ms + URGENT_GATHER_MS, due_ms);
         if (has_known)
                 due_ms = 0;
         else if (!shared_room(s, 0))
@@ -139,6 +147,22 @@ uint64_t shard_claim_due_ms(const struct shard *s, bool can_wait)
                 wait_ms = URGENT_GATHER_MS;
         uint64_t next_ms = wait_ms ? s->sent_ms + wait_ms : 0;
         return max_u64(due_ms, next_ms);
+}
+
+/* Recent tasks were short and others are at hand: the call that tells of those follows within moments.  Only what is
+ * told of proves that: a call that tells nothing asks to be rung, so a task that takes long after all costs one look.
+ */
+bool shard_calls_again(const struct shard *s)
+{
+        return s->limits->ring_costs && s->state == SHARD_OWNED && s->tasks_are_short && shard_telling_count(s) &&
+               s->window.count > shard_telling_count(s);
+}
+
+uint64_t shard_look_due_ms(const struct shard *s)
+{
+        if (!s->is_unrung || (s->state != SHARD_OWNED && s->state != SHARD_LEAVING))
+                return STORE_NEVER;
+        return s->sent_ms + s->limits->gather_ms;
 }
 
 uint64_t shard_tell_due_ms(const struct shard *s, bool can_wait)

@@ -30,6 +30,10 @@ void shard_trim_tasks(
         struct shard *s, struct claimed **added, const struct store_task *tasks, uint32_t count, uint64_t now_ms);
 /* The same for a page of the in-flight table. */
 void shard_add_page(struct shard *s, const struct store_page *page, uint64_t now_ms);
+/* So many of a key's tasks may be here, if that pool runs them. */
+uint32_t shard_per_key(const struct shard *s, uint32_t pool);
+/* shard_run.c: a task that a pool had has ended so. */
+void shard_run_ended(struct claimed *c, const struct store_outcome *outcome);
 /* A task that did not end after all is ready again. */
 void shard_put_back(struct shard *s, struct claimed *c, uint64_t now_ms);
 
@@ -42,12 +46,18 @@ void shard_end_task(struct shard *s, struct claimed *c, struct pending_outcome *
 /* shard_merge.c: of the keys of tasks that have just come, neighbours that may be merged are.  `added` may have NULLs.
  */
 void shard_merge_tasks(struct shard *s, struct claimed *const *added, uint32_t count, uint64_t now_ms);
+/* The same of all keys: the table of what is in flight has been read. */
+void shard_merge_all(struct shard *s, uint64_t now_ms);
 /* A MERGE is durable; `is_sure`: all that it named was still there. */
 void shard_merged(struct shard *s, struct claimed *c, bool is_sure, uint64_t now_ms);
 /* A task that is about to start is first to wait for others to join it: it goes back to the store for that. */
 bool shard_debounce(struct shard *s, struct claimed *c, uint64_t now_ms);
+/* Whether it would. */
+bool shard_is_to_debounce(const struct shard *s, const struct claimed *c, uint64_t now_ms);
 /* shard_tasks.c: a task into which others were merged is ready again. */
 void shard_put_back_merged(struct shard *s, struct claimed *c, uint64_t now_ms);
+/* It runs already, at a worker: it counts against the limits that it is under. */
+void shard_adopt_shares(struct shard *s, struct claimed *c);
 
 /* How many tasks of each lane it may claim, and of how many bytes (0: as many as a call brings). */
 struct shard_want {
@@ -60,6 +70,10 @@ uint32_t shard_wake_max(const struct shard *s);
 /* When the next claim is due, and when what has ended is to be told; STORE_NEVER. */
 uint64_t shard_claim_due_ms(const struct shard *s, bool can_wait);
 uint64_t shard_tell_due_ms(const struct shard *s, bool can_wait);
+/* Whether the call that is being filled is followed by another one within moments, so that the store need not ring; if
+ * the last one said so, by when at the latest that has to be made, whether there is room for tasks or not. */
+bool shard_calls_again(const struct shard *s);
+uint64_t shard_look_due_ms(const struct shard *s);
 /* A call has claimed so many, and there were more. */
 void shard_pace_claimed(struct shard *s, uint32_t count, bool has_more);
 /* A task that ran has ended. */

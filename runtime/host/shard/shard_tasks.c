@@ -103,6 +103,18 @@ static void cancel(struct shard *s, struct claimed *c, uint64_t now_ms)
         shard_end_task(s, c, pending, now_ms);
 }
 
+/* A task that waits goes to another lane.  One whose start is recorded, or that a debounce or merge is being told of,
+ * has started or is about to. */
+static void move(struct shard *s, struct claimed *c, struct span name, uint64_t now_ms)
+{
+        enum lane lane;
+        if (c->state != CLAIMED_WAITING || c->is_marked || !lane_parse(name, &lane) || lane == STORE_SEQ_LANE(c->seq))
+                return;
+        struct pending_outcome *pending = pending_outcome_new(STORE_MOVE, COST_NONE, "");
+        pending->outcome.lane = lane;
+        shard_end_task(s, c, pending, now_ms);
+}
+
 /* The pool that is to run such tasks; WINDOW_NO_POOL (also for what only a newer Quiver understands), or
  * WINDOW_SHUT_POOL if it takes none of this shard's now. */
 static uint32_t pool_of(const struct shard *s, struct span handler, struct span needs)
@@ -171,10 +183,13 @@ static void forget_stale(struct shard *s, struct claimed *c)
                 s->state = SHARD_READING;
 }
 
-/* Neither a pool nor a worker has it any more. */
-static void leave_pool(struct shard *s, struct claimed *c)
+/* Neither a pool nor a worker has it any more; or a worker has, and that is the next owner's to know. */
+static void leave_pool(struct shard *s, struct claimed *c, uint64_t now_ms)
 {
-        if (c->hold.count)
+        bool runs_on = c->lent && c->lent->is_handed && !c->lent->is_ended && c->lease_number != s->lease_number;
+        if (c->hold.count && runs_on)
+                limits_pass_on(s->routes->limits, &c->hold, now_ms);
+        else if (c->hold.count)
                 limits_end(s->routes->limits, &c->hold);
         saves_stop(s, c);
         if (!c->lent) {
@@ -190,7 +205,8 @@ void shard_ended(struct shard *s, struct claimed *c, struct pending_outcome *pen
         shard_stir(s);
         enum store_outcome_kind kind = pending->outcome.kind;
         uint64_t started_ms = c->started_ms;
-        leave_pool(s, c);
+        leave_pool(s, c, now_ms);
+        shard_run_ended(c, &pending->outcome);
         if (!c->lent)
                 shard_pace_ended(s, c, now_ms);
         if (c->lease_number != s->lease_number) {
@@ -262,11 +278,13 @@ void shard_obey(struct shard *s, const struct store_control *control, uint64_t n
                         divert_rest(s, key, now_ms);
                 return;
         }
-        struct claimed *c =
-                control->verb == CONTROL_CANCEL ? window_find(&s->window, control->key, control->seq) : NULL;
+        bool is_about_task = control->verb == CONTROL_CANCEL || control->verb == CONTROL_MOVE;
+        struct claimed *c = is_about_task ? window_find(&s->window, control->key, control->seq) : NULL;
         if (!c)
                 return;
-        if (c->state == CLAIMED_WAITING)
+        if (control->verb == CONTROL_MOVE)
+                move(s, c, control->data, now_ms);
+        else if (c->state == CLAIMED_WAITING)
                 cancel(s, c, now_ms);
         else if (c->state == CLAIMED_ENDED)
                 c->is_cancelled = true;
@@ -276,7 +294,8 @@ void shard_again(struct shard *s, struct claimed *c, uint64_t now_ms)
 {
         shard_stir(s);
         uint64_t started_ms = c->started_ms;
-        leave_pool(s, c);
+        leave_pool(s, c, now_ms);
+        c->of->is_run_over = true;
         if (c->lease_number != s->lease_number)
                 forget_stale(s, c);
         else if (c->is_marked)
@@ -326,6 +345,13 @@ static void divert_busy(struct shard *s, struct claimed *busy, uint64_t busy_ms,
 static struct limit_task limit_task(const struct shard *s, const struct claimed *c)
 {
         return (struct limit_task){ .pool = c->pool, .key = c->key, .headers = c->headers, .until_ms = s->until_ms };
+}
+
+void shard_adopt_shares(struct shard *s, struct claimed *c)
+{
+        struct limit_task task = limit_task(s, c);
+        if (limits_has(s->routes->limits, c->pool))
+                limits_adopt(s->routes->limits, &task, &c->hold);
 }
 
 /* What it is limited by does not allow it now: it waits in the window if that may be over soon, else in the store, and
@@ -389,6 +415,23 @@ struct claimed *shard_next(struct shard *s, uint32_t pool, enum lane lane, uint6
         return NULL;
 }
 
+struct claimed *shard_next_to_lend(struct shard *s, uint32_t pool, enum lane lane, uint64_t before_ms, uint64_t now_ms)
+{
+        struct claimed *c;
+        /* A shard that is to move lends nothing: its next owner has all of it the sooner. */
+        if (s->state != SHARD_OWNED || s->is_to_leave || now_ms >= s->until_ms)
+                return NULL;
+        while ((c = window_next_to_lend(&s->window, pool, lane, before_ms))) {
+                shard_stir(s);
+                if (is_limited(s, c, now_ms))
+                        continue;
+                s->running++;
+                c->started_ms = now_ms;
+                return c;
+        }
+        return NULL;
+}
+
 bool shard_mark_next(struct shard *s, uint32_t pool, uint64_t now_ms)
 {
         shard_stir(s);
@@ -411,6 +454,8 @@ struct claimed **shard_add_tasks(struct shard *s, const struct store_task *tasks
                 if (added[i]) {
                         added[i]->lease_number = s->lease_number;
                         added[i]->claimed_ms = now_ms;
+                        /* The task before it ended while this one was on its way: from now on somebody waits for it. */
+                        s->is_urgent |= s->ended && added[i]->of->count > added[i]->of->live;
                 }
         }
         return added;
@@ -434,7 +479,7 @@ void shard_trim_tasks(
                         divert_busy(s, c, tasks[i].busy_ms, now_ms);
                 else if (c->pool >= s->window.pools)
                         divert_unserved(s, c, now_ms);
-                else if (window_is_excess(&s->window, c))
+                else if (window_is_excess(&s->window, c, shard_per_key(s, c->pool)))
                         divert(s, c, now_ms);
         }
 }
@@ -481,7 +526,6 @@ void shard_add_page(struct shard *s, const struct store_page *page, uint64_t now
         struct claimed **added = shard_add_tasks(s, page->tasks, page->tasks_count, now_ms);
         shard_trim_tasks(s, added, page->tasks, page->tasks_count, now_ms);
         note_recovered(s, added, page->tasks_count, now_ms);
-        shard_merge_tasks(s, added, page->tasks_count, now_ms);
         free(added);
         if (page->tasks_count)
                 s->after_seq = page->tasks[page->tasks_count - 1].seq;

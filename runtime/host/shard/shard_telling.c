@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "host/shard/shard.h"
+#include "host/shard/shard_private.h"
 
 /* A key that has more than its share here asks for the rest as it goes.  Should it not, the rest comes by itself. */
 #define REST_MS 30000
@@ -57,7 +57,8 @@ static uint64_t outcome_bytes(const struct claimed *c)
         for (const struct claimed *m = c->next; m && m->merges_into == c; m = m->next)
                 merged += m->payload.size;
         enum store_outcome_kind kind = c->pending->outcome.kind;
-        bool is_moved = kind == STORE_RETRY || kind == STORE_HOLD || kind == STORE_DEAD || kind == STORE_DIVERT;
+        bool is_moved = kind == STORE_RETRY || kind == STORE_HOLD || kind == STORE_DEAD || kind == STORE_DIVERT ||
+                        kind == STORE_MOVE;
         return c->pending->size + (is_moved ? c->payload.size : 0) + merged;
 }
 
@@ -74,15 +75,28 @@ static bool is_too_much(
                merged + c->pending->outcome.merged_count > STORE_CALL_MERGED;
 }
 
+/* Whether the next task of the key was in the same call, and has ended, too.  Then this one asks for no more of the
+ * key: of those that are done each would ask for as many, and behind one that is to run again nothing may come. */
+static bool run_goes_on(const struct claimed *c)
+{
+        const struct claimed *next = c->next;
+        if (!next || next->state != CLAIMED_ENDED || !next->pending)
+                return false;
+        enum store_outcome_kind kind = next->pending->outcome.kind;
+        return kind == STORE_DONE || kind == STORE_RETRY || kind == STORE_HOLD;
+}
+
 /* What depends on the key as it is now. */
 static void complete(const struct shard *s, const struct claimed *c, struct store_outcome *o)
 {
         uint32_t live = c->of->live;
-        bool ends = o->kind == STORE_DONE || o->kind == STORE_DEAD || o->kind == STORE_MERGE;
+        uint32_t per_key = shard_per_key(s, c->pool);
+        bool ends = o->kind == STORE_DONE || o->kind == STORE_DEAD || o->kind == STORE_MERGE || o->kind == STORE_MOVE;
+        bool is_last = !run_goes_on(c);
         /* Also if we know of none: who had the shard before us may have given back more of the key than we have seen.
          * Half of them at a time: a store that has nothing to fetch has much less to do. */
-        if (ends && live <= s->window.per_key / 2)
-                o->refill = s->window.per_key - live;
+        if (ends && is_last && live <= per_key / 2)
+                o->refill = per_key - live;
         if (o->kind == STORE_DIVERT && !o->delay_ms && live)
                 o->delay_ms = REST_MS;
 }

@@ -69,9 +69,11 @@ void window_set_pools(struct window *w, uint32_t pools)
 /* --- the lines of ready keys -----------------------------------------------------------------------------------------
  */
 
-/* Keys that stand in the lines of its lane; NULL: they are suspects. */
+/* Keys that stand in the lines of its lane; NULL: they are suspects, or wait for limits. */
 static uint32_t *count_of(struct window *w, const struct window_line *line)
 {
+        if (line >= w->limited && line < w->limited + LANES)
+                return NULL;
         size_t kind = (size_t)(line - w->lines) % WINDOW_LINES;
         return kind == LINE_SUSPECTS ? NULL : &w->ready[kind];
 }
@@ -185,6 +187,7 @@ static struct claimed *copy_task(const struct store_task *task, uint32_t pool)
         c->laters = task->note.laters;
         c->hosts_died = count_latest(task->note.events, SPAN_TEXT(HOST_DIED));
         c->silences = count_latest(task->note.events, SPAN_TEXT(WORKER_SILENT));
+        c->is_for_owner = count_latest(task->note.events, SPAN_TEXT(SEAT_FAILED)) > 0;
         c->may_merge = e->is_merge && e->key.size && !needs.size && !note_has_started(&task->note);
         c->debounce_ms = e->debounce_ms;
         c->is_debounced = task->note.is_debounced;
@@ -286,9 +289,9 @@ bool window_is_behind_diverted(const struct claimed *c)
         return c != NULL;
 }
 
-bool window_is_excess(const struct window *w, const struct claimed *c)
+bool window_is_excess(const struct window *w, const struct claimed *c, uint32_t per_key)
 {
-        return c->of->is_barred || c->pool >= w->pools || (w->per_key && c->of->live > w->per_key) ||
+        return c->of->is_barred || c->pool >= w->pools || (per_key && c->of->live > per_key) ||
                window_is_behind_diverted(c);
 }
 
@@ -321,21 +324,70 @@ bool window_is_stocked(const struct window *w)
         return true;
 }
 
-static struct claimed *take_first(struct window *w, struct window_line *line)
+static void hold_key(struct claimed *c)
 {
-        struct window_key *key = line->first;
-        if (!key)
-                return NULL;
+        c->of->holders++;
+        c->of->is_busy = c->holds_key = true;
+        c->state = CLAIMED_RUNNING;
+}
+
+static void let_key_go(struct claimed *c)
+{
+        if (!c->holds_key)
+                return;
+        c->holds_key = false;
+        c->of->is_busy = --c->of->holders > 0;
+}
+
+static struct claimed *take_key(struct window *w, struct window_key *key)
+{
         struct claimed *c = key->first;
         leave_line(w, key);
-        key->is_busy = c->holds_key = true;
-        c->state = CLAIMED_RUNNING;
+        hold_key(c);
+        c->pool_task.is_follower = false;
+        key->is_run_over = false;
         return c;
+}
+
+void window_follow(struct claimed *c)
+{
+        hold_key(c);
+        c->pool_task.is_follower = true;
+}
+
+static struct claimed *take_first(struct window *w, struct window_line *line)
+{
+        return line->first ? take_key(w, line->first) : NULL;
 }
 
 struct claimed *window_next(struct window *w, uint32_t pool, enum lane lane)
 {
         return take_first(w, line_of(w, pool, lane));
+}
+
+bool window_may_lend(const struct claimed *c, uint64_t before_ms)
+{
+        return span_is(c->key, c->id) && c->trust == TRUST_FULL && !c->hosts_died && !c->is_marked &&
+               !c->is_for_owner && !c->is_cancelled && c->claimed_ms <= before_ms &&
+               c->payload.size + c->checkpoint.size <= WINDOW_LEND_BYTES;
+}
+
+struct claimed *window_next_to_lend(struct window *w, uint32_t pool, enum lane lane, uint64_t before_ms)
+{
+        struct window_key *key = line_of(w, pool, lane)->first;
+        for (uint32_t i = 0; key && i < WINDOW_LEND_LOOKS; i++, key = key->ready_next)
+                if (window_may_lend(key->first, before_ms))
+                        return take_key(w, key);
+        return NULL;
+}
+
+uint32_t window_count_to_lend(const struct window *w, uint32_t pool, enum lane lane, uint64_t before_ms, uint32_t max)
+{
+        uint32_t count = 0;
+        const struct window_key *key = line_of(w, pool, lane)->first;
+        for (uint32_t i = 0; key && i < WINDOW_LEND_LOOKS && count < max; i++, key = key->ready_next)
+                count += window_may_lend(key->first, before_ms);
+        return count;
 }
 
 void window_limit(struct window *w, struct claimed *c)
@@ -354,14 +406,14 @@ uint32_t window_count_limited(const struct window *w)
 {
         uint32_t count = 0;
         for (unsigned lane = 0; lane < LANES; lane++)
-                count += w->limited[lane].keys;
+                for (const struct window_key *key = w->limited[lane].first; key; key = key->ready_next)
+                        count += key->count;
         return count;
 }
 
 void window_adopt(struct window *w, struct claimed *c)
 {
-        c->of->is_busy = c->holds_key = true;
-        c->state = CLAIMED_RUNNING;
+        hold_key(c);
         line_up(w, c->of);
 }
 
@@ -406,8 +458,7 @@ void window_put_back(struct window *w, struct claimed *c)
         if (c->state == CLAIMED_ENDED)
                 c->of->live++;
         c->state = CLAIMED_WAITING;
-        if (c->holds_key)
-                c->of->is_busy = c->holds_key = false;
+        let_key_go(c);
         line_up(w, c->of);
 }
 
@@ -457,8 +508,7 @@ static void unlink_task(struct window *w, struct claimed *c)
         w->count--;
         w->lanes[STORE_SEQ_LANE(c->seq)]--;
         w->bytes -= c->payload.size;
-        if (c->holds_key)
-                key->is_busy = false;
+        let_key_go(c);
         window_unmark(w, c);
 }
 

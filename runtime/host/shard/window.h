@@ -3,9 +3,9 @@
  * Holds a shard's claimed tasks and hands them out so that a key's tasks keep their order and never overlap.  Plain
  * data, no I/O, no clock: the shard feeds it and asks it.
  *
- * A key is idle, busy (one of its tasks runs, or has run and that is not durable yet) or barred (a person or a retry
- * stands before it: its tasks here have to go back to the store).  Only the first task of an idle key is ready; ready
- * keys wait in a line per pool and lane, so that a handler without room holds up nobody else's. */
+ * A key is idle, busy (one of its tasks runs, or several in one call, or has run and that is not durable yet) or barred
+ * (a person or a retry stands before it: its tasks here have to go back to the store).  Only the first task of an idle
+ * key is ready; ready keys wait in a line per pool and lane, so that a handler without room holds up nobody else's. */
 #ifndef QUIVER_HOST_SHARD_WINDOW_H
 #define QUIVER_HOST_SHARD_WINDOW_H
 
@@ -17,8 +17,10 @@
 #include "host/pool/pool.h"
 #include "store/store.h"
 
-#define WINDOW_NO_POOL   UINT32_MAX       /* no handler here serves it */
-#define WINDOW_SHUT_POOL (UINT32_MAX - 1) /* one does, but takes nothing now */
+/* Payload and checkpoint of a task that another host's seat may run: with its head it fits into a mailbox's message. */
+#define WINDOW_LEND_BYTES (STORE_CALL_BYTES + 32768u)
+#define WINDOW_NO_POOL    UINT32_MAX       /* no handler here serves it */
+#define WINDOW_SHUT_POOL  (UINT32_MAX - 1) /* one does, but takes nothing now */
 
 enum claimed_state {
         CLAIMED_WAITING, /* for its turn */
@@ -51,9 +53,10 @@ struct claimed {
         uint32_t generation, file_hash; /* of what it was offered to last (done_tasks.h) */
         uint64_t ran_ms;                /* inside handle(), the last time */
         enum trust trust;
-        uint32_t hosts_died;                 /* while they had it, one after the other and nothing else in between */
-        uint32_t silences;                   /* of workers that had it, the same */
-        struct lent *lent;                   /* a worker outside runs it, or is about to; NULL: it does not */
+        uint32_t hosts_died; /* while they had it, one after the other and nothing else in between */
+        uint32_t silences;   /* of workers that had it, the same */
+        struct lent *lent;   /* a worker outside, or another host's seat, runs it, or is about to; NULL: it does not */
+        bool is_for_owner;   /* a borrowed seat that had it failed: its next start is at its owner */
         uint64_t worker_epoch, worker_start; /* the fence of its latest start at a worker; 0: none */
         struct buffer checkpoint;
         bool has_saved;               /* the store does not have the checkpoint yet */
@@ -69,7 +72,7 @@ struct claimed {
         struct claimed *prev, *next;     /* within the key, by seq */
         struct pending_outcome *pending; /* CLAIMED_ENDED: what to tell the store; owned (pending_outcome.h) */
         struct claimed *ended_next;      /* the shard's list of those */
-        bool is_told_to_stop;            /* it runs under a lease that was lost */
+        bool is_told_to_stop;            /* it runs under a lease, or with a share of a limit, that was lost */
         bool is_marked;                  /* its start is recorded: it may run */
         bool has_mark;                   /* a suspect's is, or is being: counted in its pool's line of suspects */
         bool is_cancelled;               /* dead, once what is being told about it is told */
@@ -93,9 +96,14 @@ struct window_key {
         uint32_t count;
         uint32_t live;     /* of these, not ended */
         uint32_t diverted; /* of these, on their way back to the store */
-        bool is_busy;
+        uint32_t
+                holders; /* of these, run, or have run and that is not durable yet: more than one in an ordered batch */
+        bool is_busy;    /* there is such a one */
         bool is_barred;
-        bool is_ready; /* stands in a line */
+        bool is_run_over;   /* one of the tasks that were handed out together ended other than DONE (shard_run.c) */
+        bool is_halving;    /* the first of those under suspicion has run alone and is done */
+        uint32_t suspected; /* so many, from the first on: one of them ended a process.  0: it is not known */
+        bool is_ready;      /* stands in a line */
         struct window_key *ready_prev, *ready_next;
         struct window_line *line;
         bool is_emptied; /* in the window's list of those */
@@ -145,13 +153,23 @@ struct claimed *window_add(struct window *w, const struct store_task *task, uint
 
 /* One of its key that comes before it goes back to the store. */
 bool window_is_behind_diverted(const struct claimed *c);
-/* Whether it is beyond its key's share, barred, for no handler that is here, or behind one that goes back: it should go
- * back to the store. */
-bool window_is_excess(const struct window *w, const struct claimed *c);
+/* Whether it is beyond its key's share, which is `per_key` (0: no limit), barred, for no handler that is here, or
+ * behind one that goes back: it should go back to the store. */
+bool window_is_excess(const struct window *w, const struct claimed *c, uint32_t per_key);
 
 /* The next task of that lane for that pool whose key is idle, marking the key busy; NULL if none.  Not a suspect before
  * its start is recorded.  Borrowed: the window owns it until window_drop(). */
 struct claimed *window_next(struct window *w, uint32_t pool, enum lane lane);
+/* A waiting task runs in the same call as the one before it, which was taken just now (shard_run.c). */
+void window_follow(struct claimed *c);
+/* A task that may run on another host's seat: it has no key, nothing has happened to hosts or seats that had it, it has
+ * been here since `before_ms` or longer, and it fits into a message. */
+bool window_may_lend(const struct claimed *c, uint64_t before_ms);
+/* As window_next(), of those that may be lent.  Looks at WINDOW_LEND_LOOKS of the line at most. */
+#define WINDOW_LEND_LOOKS 64u
+struct claimed *window_next_to_lend(struct window *w, uint32_t pool, enum lane lane, uint64_t before_ms);
+/* How many it would find so, at most `max`. */
+uint32_t window_count_to_lend(const struct window *w, uint32_t pool, enum lane lane, uint64_t before_ms, uint32_t max);
 /* Whether window_next() would find one of some lane for that pool, for some pool, for every pool; of that lane for some
  * pool. */
 bool window_has_next(const struct window *w, uint32_t pool);
@@ -163,6 +181,7 @@ bool window_has_ready_of(const struct window *w, enum lane lane);
 void window_limit(struct window *w, struct claimed *c);
 /* It waits for them no more: ready as any other. */
 void window_unlimit(struct window *w, struct claimed *c);
+/* Tasks that wait for them, or behind one that does. */
 uint32_t window_count_limited(const struct window *w);
 
 /* It runs already, at a worker: its key is busy.  Only if the key is idle. */

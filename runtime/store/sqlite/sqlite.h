@@ -147,6 +147,9 @@ struct span row_bytes(struct span stored);
 /* submit.c: a task enters a shard's log, or waits for its time.  Rings the shard's holder. */
 void shard_append(
         struct sqlite_store *s, struct sqlite_shard_row *shard, enum lane lane, struct span task, struct span note);
+/* The same for a task that changes its lane: its history says so. */
+void lane_append(
+        struct sqlite_store *s, struct sqlite_shard_row *shard, enum lane lane, struct span task, struct span note);
 void shard_append_prepared(struct sqlite_store *s, const struct store_prepared *prepared);
 void shard_delay(struct sqlite_store *s, struct sqlite_shard_row *shard, enum lane lane, uint64_t due_ms,
         struct span task, struct span note);

@@ -72,6 +72,7 @@ STATEMENT(DELAYED_DUE,
 STATEMENT(DELAYED_NEXT_DUE, "SELECT due FROM delayed WHERE shard = ?1 ORDER BY due LIMIT 1")
 STATEMENT(DELAYED_GET, "SELECT lane, task, note FROM delayed WHERE id = ?1")
 STATEMENT(DELAYED_MOVE, "UPDATE delayed SET due = ?2, note = ?3 WHERE id = ?1")
+STATEMENT(DELAYED_LANE, "UPDATE delayed SET lane = ?2, note = ?3 WHERE id = ?1")
 STATEMENT(DELAYED_REMOVE, "DELETE FROM delayed WHERE id = ?1")
 STATEMENT(DELAYED_PAGE, "SELECT id, task, note, lane, due FROM delayed WHERE shard = ?1 AND (due, id) > (?2, ?3) "
                         "ORDER BY due, id LIMIT ?4")

@@ -198,6 +198,10 @@ static void settings_that_do_not_fit_together_are_refused(void **state)
         assert_refused(f, HANDLER("limits = { cpu = \"1500ms\"; };"), "whole seconds");
         assert_refused(f, HANDLER("limits = { descriptors = 3; };"), "too few");
         assert_refused(f, MINIMAL "window = { tasks = 16; per_key = 17; };", "per_key 17 is more than tasks 16");
+        assert_refused(f, HANDLER("batch = { same_key = true; };"), "needs a batch.max of 2 or more");
+        assert_refused(f, HANDLER("batch = { max = 9; same_key = true; };") "window = { tasks = 17; };",
+                "up to 2 x batch.max = 18 tasks of a key, but window.tasks is 17");
+        assert_ok(f, HANDLER("batch = { max = 8; same_key = true; };")); /* 16 are the window's own */
         assert_refused(f, MINIMAL "coordination = { url = \"redis\"; };", "is the Redis of the store");
 }
 
@@ -333,7 +337,20 @@ static void etcd_takes_whole_seconds_and_tls_where_it_is_spoken(void **state)
                 "coordination.url speaks no TLS");
         assert_refused(f, MINIMAL "coordination = { url = \"etcd+tls://h\"; tls = { cert_file = \"c.pem\"; }; };",
                 "belong together");
+        assert_refused(f, MINIMAL "coordination = { url = \"etcd+tls://h\"; tls = { server_name = \"n\"; }; };",
+                "server_name is for Redis");
         assert_refused(f, MINIMAL "coordination = { url = \"etcd://h\"; user = \"u\"; };", "needs password_file");
+}
+
+#define OVER(scheme, tls) "app = \"a\"; store = { url = \"" scheme "://h\"; tls = { " tls " }; };"
+
+static void redis_takes_tls_where_it_is_spoken(void **state)
+{
+        struct fixture *f = *state;
+        assert_refused(f, OVER("redis", "ca_file = \"ca.pem\";"), "store.url speaks no TLS; it would be rediss://");
+        assert_refused(f, OVER("rediss", "key_file = \"k.pem\";"), "cert_file and key_file belong together");
+        assert_refused(f, OVER("rediss", "") "coordination = { url = \"redis\"; tls = { ca_file = \"ca.pem\"; }; };",
+                "is the store's Redis; set store.tls");
 }
 
 int main(void)
@@ -358,6 +375,7 @@ int main(void)
                 config_test(a_host_does_not_read_a_password_that_others_could_have_written),
                 config_test(a_password_in_the_file_is_refused_and_not_repeated),
                 config_test(etcd_takes_whole_seconds_and_tls_where_it_is_spoken),
+                config_test(redis_takes_tls_where_it_is_spoken),
         };
         int fd = mkstemp(secret_path);
         if (fd < 0)

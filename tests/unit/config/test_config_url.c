@@ -17,6 +17,7 @@ struct expected {
         const char *hosts; /* "NAME PORT;…" */
         const char *master;
         uint32_t database;
+        bool is_tls;
         const char *shown; /* NULL: as it was written */
 };
 
@@ -35,6 +36,8 @@ static void check(const struct expected *e, enum url_use use)
         assert_string_equal(hosts, e->hosts ? e->hosts : "");
         assert_string_equal(url.master ? url.master : "", e->master ? e->master : "");
         assert_int_equal(url.database, e->database);
+        assert_int_equal(url.is_tls, e->is_tls);
+        assert_int_equal(url_is_redis_tls(e->text), url_is_redis(&url) && e->is_tls);
         assert_string_equal(url.text, e->shown ? e->shown : e->text);
         url_free(&url);
 }
@@ -57,6 +60,9 @@ static void every_store_url_has_its_parts(void **state)
                         .master = "mymaster" },
                 { "redis+sentinel://a/m/2", URL_REDIS_SENTINEL, .hosts = "a 26379;", .master = "m", .database = 2 },
                 { "redis+cluster://a,b", URL_REDIS_CLUSTER, .hosts = "a 6379;b 6379;" },
+                { "rediss://h/5", URL_REDIS, .hosts = "h 6379;", .database = 5, .is_tls = true },
+                { "rediss+sentinel://a/m", URL_REDIS_SENTINEL, .hosts = "a 26379;", .master = "m", .is_tls = true },
+                { "rediss+cluster://a,b:1", URL_REDIS_CLUSTER, .hosts = "a 6379;b 1;", .is_tls = true },
         };
         (void)state;
         for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
@@ -72,7 +78,9 @@ static void every_coordination_url_has_its_parts(void **state)
                 { "zookeeper://a:1", URL_ZOOKEEPER, "/quiver", .hosts = "a 1;" },
                 { "etcd://a,b,c/quiver/x", URL_ETCD, "/quiver/x", .hosts = "a 2379;b 2379;c 2379;" },
                 { "etcd://[::1]:1", URL_ETCD, "/quiver", .hosts = "::1 1;" },
-                { "etcd+tls://a", URL_ETCD_TLS, "/quiver", .hosts = "a 2379;" },
+                { "etcd+tls://a", URL_ETCD_TLS, "/quiver", .hosts = "a 2379;", .is_tls = true },
+                { "rediss://h:1", URL_REDIS, .hosts = "h 1;", .is_tls = true },
+                { "rediss+cluster://a", URL_REDIS_CLUSTER, .hosts = "a 6379;", .is_tls = true },
                 { "redis", URL_STORE_REDIS, .path = NULL },
                 { "redis://h", URL_REDIS, .hosts = "h 6379;" },
                 { "redis+cluster://a,b", URL_REDIS_CLUSTER, .hosts = "a 6379;b 6379;" },
@@ -94,7 +102,11 @@ static void any_other_url_is_refused_with_a_hint(void **state)
                 { URL_FOR_STORE, "sqlite:", "the path is missing" },
                 { URL_FOR_STORE, "sqlite:///q.db", "without //" },
                 { URL_FOR_STORE, "sqllite:q.db", "did you mean \"sqlite\"?" },
-                { URL_FOR_STORE, "rediss://h", "TLS goes through a tunnel" },
+                { URL_FOR_STORE, "rediss:h", "// is missing" },
+                { URL_FOR_STORE, "rediss://a,b", "several are rediss+sentinel:// or rediss+cluster://" },
+                { URL_FOR_STORE, "rediss://:pass@h", "password_file or password_env" },
+                { URL_FOR_STORE, "rediss+unix:/run/r.sock", "a unix socket needs no TLS" },
+                { URL_FOR_STORE, "redisss://h", "did you mean \"rediss\"?" },
                 { URL_FOR_STORE, "postgres://h/db", "write sqlite:FILE" },
                 { URL_FOR_STORE, "local:x", "write sqlite:FILE" },
                 { URL_FOR_STORE, "redis:h", "// is missing" },
@@ -173,6 +185,11 @@ static void a_coordination_is_the_same_by_its_servers(void **state)
                 { "redis", "redis://a", false },
                 { "redis://a", "redis://a:6379/0", true },
                 { "redis://a", "redis://a/1", false },
+                { "redis://a:6379", "rediss://a:6380", true },
+                { "redis://a:6379", "rediss://b:6379", false },
+                { "rediss://a:6379", "rediss://a:6380", false },
+                { "redis+cluster://a,b", "rediss+cluster://c,b:7", true },
+                { "redis://a", "rediss+cluster://a", false },
                 { "redis+sentinel://a,b/m", "redis+sentinel://b,c/m", true },
                 { "redis+sentinel://a,b/m", "redis+sentinel://a,b/n", false },
                 { "local:/x", "local:/x", true },

@@ -518,6 +518,41 @@ static void another_handler_in_the_same_place_begins_at_zero(void **state)
         hall_close(hall);
 }
 
+/* A token does not last: what may start under a limit starts in the turn that finds so. */
+static void what_a_limit_lets_go_starts_in_the_same_turn(void **state)
+{
+        (void)state;
+        struct hall *hall = hall_open();
+        struct dispatch *d = &hall->dispatch;
+        struct limits limits = { .ttl_ms = RIG_TTL_MS };
+        struct limit_amount pace = { .version = 1, .rate = 10, .per_ms = 1000, .burst = 5 };
+        static char *names[] = { "x" };
+        struct store_limit_item items[STORE_LIMIT_ITEMS];
+        uint32_t count = 0, shards[SHARDS] = { 0 };
+        uint64_t now_ms = hall->rigs[0].now_ms;
+        d->routes.limits = &limits;
+        limit_define(limits_ensure(&limits, "x"), &pace, NULL, 0, 10);
+        limits_serve(&limits, A, &(struct strings){ names, 1 });
+        limits_set_room(&limits, A, 4);
+        give_many(hall, 2, 1, "a");
+        assert_int_equal(turn(hall, A, DISPATCH_OPEN, 4, shards), 0);
+        dispatch_look_at_limits(d, now_ms);
+        struct limit *limit = limits_next_call(&limits, now_ms, items, &count);
+        assert_non_null(limit);
+        items[0].granted = 1;
+        items[0].left_ms = 1000;
+        struct store_limit_take take = { .used = limit->store, .items = items, .items_count = 1 };
+        limits_answered(&limits, limit, &take, now_ms);
+        for (uint32_t i = 0; i < SHARDS; i++)
+                hall->rigs[i].now_ms += 2;
+        dispatch_look_at_limits(d, now_ms + 2);
+        shard_set_init(&hall->changed, SHARDS); /* turn() does not look at what has changed since */
+        assert_int_equal(turn(hall, A, DISPATCH_OPEN, 4, shards), 1);
+        d->routes.limits = NULL;
+        hall_close(hall);
+        limits_free(&limits);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -542,6 +577,7 @@ int main(void)
                 cmocka_unit_test(a_name_that_two_pools_serve_goes_to_the_lower),
                 cmocka_unit_test(no_more_than_so_many_unserved_names_are_noted),
                 cmocka_unit_test(another_handler_in_the_same_place_begins_at_zero),
+                cmocka_unit_test(what_a_limit_lets_go_starts_in_the_same_turn),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 
 #include "check.h"
 #include "cli/control_call.h"
@@ -172,6 +173,25 @@ static void a_question_is_answered(void **state)
         json_t *reply = ask(place, "a", "echo", 0, &error);
         assert_string_equal(json_string_value(json_object_get(reply, "said")), "x");
         json_decref(reply);
+}
+
+/* A process that the host has started, as a runner is. */
+static void who_was_started_by_the_host_is_refused(void **state)
+{
+        const struct place *place = *state;
+        int status = -1;
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+                char reply[256] = "";
+                int fd = control_socket_connect(place->folder_fd, "a.sock");
+                /* It asks nothing: what is not read when the host hangs up would take the answer with it. */
+                bool is_open = fd >= 0 && fcntl(fd, F_SETFL, 0) == 0;
+                ssize_t n = recv(fd, reply, sizeof(reply) - 1, 0);
+                _exit(!is_open || n <= 0 || !strstr(reply, "runners, and what they start, may not use this socket"));
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
 }
 
 static void an_answer_may_come_later(void **state)
@@ -393,6 +413,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
         const struct CMUnitTest tests[] = {
                 TEST(a_question_is_answered),
+                TEST(who_was_started_by_the_host_is_refused),
                 TEST(an_answer_may_come_later),
                 TEST(what_is_no_question_gets_an_error),
                 TEST(only_the_first_line_counts),

@@ -172,11 +172,15 @@ static void a_user_of_the_socket_is_root_the_host_or_nobody(void **state)
 {
         (void)state;
         struct http_who who;
-        http_access_by_user(geteuid(), &who);
+        http_access_by_peer(&(struct socket_peer){ .uid = geteuid() }, &who);
         assert_int_equal(who.roles, ROLE_ALL);
-        http_access_by_user(0, &who);
+        http_access_by_peer(&(struct socket_peer){ .uid = 0 }, &who);
         assert_int_equal(who.roles, ROLE_ALL);
-        http_access_by_user(geteuid() + 4711, &who);
+        http_access_by_peer(&(struct socket_peer){ .uid = geteuid() + 4711 }, &who);
+        assert_int_equal(who.roles, ROLE_NONE);
+        http_access_by_peer(&(struct socket_peer){ .uid = geteuid(), .is_ours = true }, &who); /* a runner */
+        assert_int_equal(who.roles, ROLE_NONE);
+        http_access_by_peer(&(struct socket_peer){ .uid = 0, .is_ours = true }, &who);
         assert_int_equal(who.roles, ROLE_NONE);
 }
 

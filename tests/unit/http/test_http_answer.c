@@ -247,9 +247,20 @@ static void what_a_worker_says_is_what_a_host_reads(void **state)
         follow_up.timeout_ms = 0;
         follow_up.size = 0;
         assert_null(finish_json("12.3.4", &finish, &error));
-        finish.outcome = 5;
+        finish = (struct qv_client_finish)QV_CLIENT_FINISH_INIT;
+        finish.outcome = QV_CLIENT_FINISH_LIMITED;
+        finish.retry_after_ms = 1500;
+        said = finish_json("12.3.4", &finish, &error);
+        text = json_dumps(said, 0);
+        json_decref(said);
+        assert_int_equal(report_parse(span_of_text(text), REPORT_OUTCOME, &report, &error), 0);
+        free(text);
+        assert_int_equal(report.outcome, OUTCOME_LIMITED);
+        assert_int_equal(report.retry_after_ms, 1500);
+        report_free(&report);
+        finish.outcome = 6;
         assert_null(finish_json("12.3.4", &finish, &error));
-        assert_non_null(strstr(error.text, "finish.outcome: 5"));
+        assert_non_null(strstr(error.text, "finish.outcome: 6"));
 }
 
 static void a_heartbeat_is_what_a_host_reads(void **state)

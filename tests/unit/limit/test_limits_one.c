@@ -76,7 +76,8 @@ static void what_is_in_use_is_said_when_it_is_renewed(void **state)
         assert_true(may_start(&l, 1500, 1001));
         assert_true(may_start(&l, 1500, 1001));
         assert_non_null(limits_next_call(&l, 1400, items, &count));
-        assert_int_equal(items[0].keep, 2);
+        assert_int_equal(items[0].keep, 3); /* the third may be used before the answer is here */
+        assert_true(may_start(&l, 1500, 1401));
         limits_free(&l);
 }
 
@@ -124,6 +125,98 @@ static void a_name_that_is_found_is_looked_at_again(void **state)
         l.buckets->wake_left = 0;
         assert_false(limits_name_opens(&l, SPAN_TEXT("limit:x"), 8));
         assert_true(limits_pass_is_due(&l, 1300));
+        limits_free(&l);
+}
+
+static void look_at(struct limits *l, uint64_t now_ms)
+{
+        limits_pass_begin(l);
+        (void)limits_pass_end(l, now_ms);
+}
+
+/* Others get the share a grace after its end, so what runs with it has to be gone by then. */
+static void a_task_whose_share_has_ended_is_stopped(void **state)
+{
+        (void)state;
+        struct limits l;
+        struct limit_amount slots = at_once(9);
+        struct limit_task task = { .until_ms = 1500 };
+        struct limit_hold hold, other;
+        char name[STORE_NAME_MAX + 1];
+        begin_with(&l, &slots, 2, 700);
+        assert_int_equal(limits_start(&l, &task, 1000, &hold, name), LIMIT_START);
+        assert_int_equal(limits_start(&l, &task, 1000, &other, name), LIMIT_START);
+        look_at(&l, 1699);
+        assert_false(limits_has_lost(&l));
+        assert_false(limits_stop(&l, &hold));
+        assert_true(limits_pass_is_due(&l, 1700));
+        look_at(&l, 1700);
+        assert_true(limits_has_lost(&l));
+        assert_true(limits_stop(&l, &hold));
+        assert_false(limits_stop(&l, &hold)); /* it knows */
+        assert_true(limits_stop(&l, &other));
+        look_at(&l, 1701);
+        assert_false(limits_has_lost(&l));
+        limits_end(&l, &hold);
+        limits_end(&l, &other);
+        assert_int_equal(l.buckets->in_use, 0);
+        assert_int_equal(l.buckets->stopping, 0);
+        limits_free(&l);
+}
+
+/* The call that is under way may take away what it does not say is kept. */
+static void what_is_kept_may_be_used_though_no_answer_comes(void **state)
+{
+        (void)state;
+        struct limits l;
+        struct limit_amount slots = at_once(9);
+        struct store_limit_item items[STORE_LIMIT_ITEMS];
+        uint32_t count = 0;
+        begin_with(&l, &slots, 2, 900);
+        assert_true(limits_close(&l, &(struct limit_task){ 0 }, 50, 1100));
+        struct limit *limit = limits_next_call(&l, 1100, items, &count);
+        assert_non_null(limit);
+        uint64_t kept = items[0].keep;
+        struct store_limit_take take = { .used = limit->store, .items = items, .items_count = 1 };
+        take.request.status = -ETIMEDOUT;
+        limits_failed(&l, limit, &take, 1200);
+        for (uint64_t i = 0; i < kept; i++)
+                assert_true(may_start(&l, 1500, 1200));
+        assert_false(may_start(&l, 1500, 1200));
+        limits_free(&l);
+}
+
+static void what_is_taken_over_counts_from_one_owner_to_the_next(void **state)
+{
+        (void)state;
+        struct limits l;
+        struct limit_amount slots = at_once(9);
+        struct limit_task task = { .until_ms = 1500 };
+        struct limit_hold hold;
+        struct store_limit_item items[STORE_LIMIT_ITEMS];
+        uint32_t count = 0;
+        begin_with(&l, &slots, 0, 0);
+        limits_adopt(&l, &task, &hold);
+        look_at(&l, 2000);
+        assert_false(limits_has_lost(&l)); /* its home has yet to hear of it */
+        struct limit *limit = limits_next_call(&l, 2000, items, &count);
+        assert_non_null(limit);
+        assert_int_equal(items[0].want, 1);
+        assert_int_equal(items[0].keep, 1);
+        items[0].granted = 1;
+        items[0].left_ms = 5000;
+        items[0].is_over = true;
+        struct store_limit_take take = { .used = limit->store, .items = items, .items_count = 1 };
+        limits_answered(&l, limit, &take, 2000);
+        assert_int_equal(l.buckets->adopted, 0);
+        assert_false(may_start(&l, 2500, 2001));
+        /* The next owner of its shard may need a while to take it up. */
+        limits_pass_on(&l, &hold, 3000);
+        look_at(&l, 3999);
+        assert_int_equal(l.buckets->in_use, 1);
+        assert_true(limits_pass_is_due(&l, 4000));
+        look_at(&l, 4000);
+        assert_int_equal(l.buckets->in_use, 0);
         limits_free(&l);
 }
 
@@ -176,6 +269,9 @@ int main(void)
                 cmocka_unit_test(what_is_in_use_is_said_when_it_is_renewed),
                 cmocka_unit_test(what_is_being_given_back_is_not_used),
                 cmocka_unit_test(a_name_that_is_found_is_looked_at_again),
+                cmocka_unit_test(a_task_whose_share_has_ended_is_stopped),
+                cmocka_unit_test(what_is_kept_may_be_used_though_no_answer_comes),
+                cmocka_unit_test(what_is_taken_over_counts_from_one_owner_to_the_next),
                 cmocka_unit_test(a_home_is_told_less_than_is_allowed),
                 cmocka_unit_test(values_are_apart_and_long_ones_have_a_short_name),
         };

@@ -47,6 +47,8 @@ static inline struct pool_policy rig_policy(void)
 static inline void rig_open(struct rig *g, const struct pool_policy *policy)
 {
         *g = (struct rig){ .now_ms = 10000 };
+        for (size_t i = 0; i < RIG_TASKS; i++)
+                g->tasks[i].task = (struct ring_task){ .id = "", .key = "", .handler = "" };
         pool_init(&g->pool, policy, 42);
 }
 

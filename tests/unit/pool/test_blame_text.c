@@ -222,15 +222,10 @@ static void every_reason_has_a_text_that_fits(void **state)
 static void the_oom_killer_is_told_from_others_by_its_counters(void **state)
 {
         (void)state;
-        char path[32];
         assert_int_equal(oom_parse("low 0\noom 2\noom_kill 3\noom_group_kill 9\n", "oom_kill"), 3);
         assert_int_equal(oom_parse("oom_kill 4", "oom_kill"), 4);
         assert_int_equal(oom_parse("xoom_kill 4\noom_kill -1\n", "oom_kill"), UINT64_MAX);
         assert_int_equal(oom_parse("", "oom_kill"), UINT64_MAX);
-        assert_string_equal(oom_group("0::/a/b\n", path, sizeof(path)), "/a/b");
-        assert_string_equal(oom_group("1:cpu:/x\n0::/a\n", path, sizeof(path)), "/a");
-        assert_string_equal(oom_group("1:cpu:/x\n", path, sizeof(path)), "");
-        assert_string_equal(oom_group("0::/longer-than-the-room-that-there-is\n", path, sizeof(path)), "");
         const struct oom_count before = { 1, 5 };
         assert_int_equal(oom_compare(before, (struct oom_count){ 2, 6 }), OOM_GROUP);
         assert_int_equal(oom_compare(before, (struct oom_count){ 1, 6 }), OOM_MACHINE);

@@ -5,6 +5,8 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "base/clock.h"
+
 #define ENTRIES      8
 #define MIB          (1024 * 1024)
 #define SLACK        1024 /* what packing adds */
@@ -303,6 +305,25 @@ static void a_task_taken_back_is_never_started(void **state)
         assert_false(ring_host_take_back(&b->host, 1000));
 }
 
+/* The entry of a task that was taken back gets another task before a seat has passed its cell: that one starts when its
+ * own cell comes, since it may have to follow another. */
+static void an_entry_that_was_taken_back_starts_its_next_task_in_its_own_turn(void **state)
+{
+        struct both *b = *state;
+        static const char *const names[] = { "a", "b", "c" };
+        static const char *const later[] = { "d", "e", "f" };
+        uint64_t first = submit_batch(b, names, 3);
+        assert_true(ring_host_take_back(&b->host, first + 2));
+        assert_true(ring_host_take_back(&b->host, first + 1));
+        uint64_t second = submit_batch(b, later, 3);
+        struct ring_taken taken[3];
+        assert_int_equal(ring_take(&b->runner, 0, taken, 3), 1);
+        assert_int_equal(taken[0].ticket, first);
+        assert_int_equal(ring_take(&b->runner, 0, taken, 3), 3);
+        for (uint32_t i = 0; i < 3; i++)
+                assert_int_equal(taken[i].ticket, second + i);
+}
+
 static void a_batch_goes_on_without_what_was_taken_back(void **state)
 {
         struct both *b = *state;
@@ -379,6 +400,48 @@ static void a_slow_seat_starts_the_tasks_that_it_won(void **state)
         assert_int_equal(taken[0].ticket, first);
         assert_int_equal(taken[1].ticket, first + 1);
         assert_int_equal(IN_FLIGHT(b), 2);
+}
+
+/* --- a seat that polls ---------------------------------------------------------------------------------------------
+ */
+
+static uint32_t bell(void)
+{
+        return atomic_load(&both.host.map.header->seat_bell);
+}
+
+static void submit_behind(void)
+{
+        uint32_t before = bell();
+        (void)submit_one(&both, "b", NULL);
+        ring_host_ring(&both.host);
+        assert_int_equal(bell(), before); /* left to the seat that polls, which has just won another one */
+}
+
+static void submit_while_looking(void)
+{
+        (void)submit_one(&both, "a", NULL);
+        on_clock = submit_behind;
+}
+
+/* Other seats sleep: a task that nobody was woken for must not wait for a sleeper. */
+static void a_seat_that_polled_wakes_another_for_what_it_does_not_take(void **state)
+{
+        struct both *b = *state;
+        struct ring_taken taken;
+        uint32_t before = bell();
+        atomic_store(&b->host.map.header->seats_asleep, 2);
+        atomic_store(&b->host.map.seats[0].started_ns, clock_boot_ns());
+        on_clock = submit_while_looking;
+        assert_int_equal(ring_take(&b->runner, 0, &taken, 1), 1);
+        assert_null(on_clock);
+        assert_true(has_waiting(b));
+        assert_int_equal(bell(), before + 1);
+        assert_int_equal(atomic_load(&b->host.map.header->seat_is_looking), 0);
+        /* Nobody polls now: the host wakes a seat for each. */
+        (void)submit_one(b, "c", NULL);
+        ring_host_ring(&b->host);
+        assert_int_equal(bell(), before + 2);
 }
 
 static void what_is_in_flight_is_seen_with_its_state(void **state)
@@ -483,9 +546,11 @@ int main(void)
                 RING_TEST(an_answer_over_the_limit_can_be_given_again_with_less),
                 RING_TEST(a_task_taken_back_is_never_started),
                 RING_TEST(a_batch_goes_on_without_what_was_taken_back),
+                RING_TEST(an_entry_that_was_taken_back_starts_its_next_task_in_its_own_turn),
                 RING_TEST(an_entry_used_again_after_take_back_is_started_once),
                 RING_TEST(cells_of_taken_back_tasks_count_until_a_seat_has_passed_them),
                 RING_TEST(a_slow_seat_starts_the_tasks_that_it_won),
+                RING_TEST(a_seat_that_polled_wakes_another_for_what_it_does_not_take),
                 RING_TEST(what_is_in_flight_is_seen_with_its_state),
                 RING_TEST(a_task_damaged_in_memory_comes_back_interrupted),
                 RING_TEST(a_runner_attaches_only_to_a_ring),

@@ -236,6 +236,27 @@ static void a_batch_has_an_outcome_for_each_task(void **state)
         assert_string_equal(tasks[2]->result, "c");
 }
 
+static int32_t by_payload(const struct qv_task *task)
+{
+        return strcmp(task->payload, "bad") != 0 ? QV_DONE : QV_REJECT;
+}
+
+static void in_an_ordered_batch_the_first_that_is_not_done_ends_its_keys_part(void **state)
+{
+        (void)state;
+        act = by_payload;
+        assert_int_equal(qv_mock_init(mock), 0);
+        qv_mock_set_same_key(mock, 1);
+        struct qv_mock_task *tasks[] = { qv_mock_new_task(mock, "a", ""), qv_mock_new_task(mock, "a", "bad"),
+                qv_mock_new_task(mock, "a", ""), qv_mock_new_task(mock, "b", "") };
+        assert_int_equal(qv_mock_handle_many(mock, tasks, 4), 2);
+        assert_int_equal(tasks[1]->outcome, QV_REJECT);
+        assert_int_equal(tasks[2]->outcome, -1);
+        assert_int_equal(tasks[2]->starts, 0);
+        assert_int_equal(tasks[3]->outcome, QV_DONE);
+        assert_int_equal(qv_mock_handle(mock, tasks[2]), QV_DONE); /* it comes again */
+}
+
 static uint64_t fences[3][2];
 
 static int32_t note_fence(const struct qv_task *task)
@@ -380,6 +401,26 @@ static void wrong_batch(void)
         (void)qv_mock_handle_many(mock, tasks, 2);
 }
 
+static void wrong_ordered_batch(void)
+{
+        assert_int_equal(qv_mock_init(mock), 0);
+        qv_mock_set_same_key(mock, 1);
+        struct qv_mock_task *tasks[] = { qv_mock_new_task(mock, "a", ""), qv_mock_new_task(mock, "b", ""),
+                qv_mock_new_task(mock, "a", "") };
+        (void)qv_mock_handle_many(mock, tasks, 3);
+}
+
+/* A plugin that does not look at what came before. */
+static void wrong_heedless(void)
+{
+        script_is_heedless = true;
+        act = by_payload;
+        assert_int_equal(qv_mock_init(mock), 0);
+        qv_mock_set_same_key(mock, 1);
+        struct qv_mock_task *tasks[] = { qv_mock_new_task(mock, "a", "bad"), qv_mock_new_task(mock, "a", "") };
+        (void)qv_mock_handle_many(mock, tasks, 2);
+}
+
 static void wrong_abi(void)
 {
         struct qv_plugin other = script;
@@ -429,6 +470,8 @@ static void a_wrong_test_is_told_and_aborted(void **state)
         expect_abort(wrong_restart, "is over");
         expect_abort(wrong_key, "control character");
         expect_abort(wrong_batch, "two tasks of key a");
+        expect_abort(wrong_ordered_batch, "two tasks of key a in one batch, with others between them");
+        expect_abort(wrong_heedless, "it must not be started then (qv_is_over)");
         expect_abort(wrong_abi, "quiver_plugin.abi_major is 2");
         expect_abort(wrong_late_setting, "setting a comes too late");
 }
@@ -496,6 +539,7 @@ int main(void)
                 TEST(anything_else_is_a_retry_that_says_so),
                 TEST(the_next_attempt_gets_the_last_checkpoint),
                 TEST(a_batch_has_an_outcome_for_each_task),
+                TEST(in_an_ordered_batch_the_first_that_is_not_done_ends_its_keys_part),
                 TEST(the_fence_grows_with_every_start_and_with_a_new_owner),
                 TEST(a_task_arrives_as_it_was_made),
                 TEST(settings_that_init_never_read_are_reported),

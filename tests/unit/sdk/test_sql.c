@@ -297,6 +297,28 @@ static void a_bad_task_fails_alone_in_its_batch(void **state)
         assert_string_equal(seen_in_batch, "1\n");
 }
 
+/* What follows it is of another state than the one that it was meant for. */
+static void in_an_ordered_batch_nothing_of_its_key_follows_a_bad_task(void **state)
+{
+        (void)state;
+        assert_done(INSERT("z", "\"name\":\"Zoe\",\"email\":\"taken\""));
+        for (int i = 0; i < 3; i++) {
+                static const char *const bads[] = { INSERT("a", "\"nmae\":\"Eve\""), "no json",
+                        UPDATE("a", "\"email\":\"taken\"") };
+                struct qv_mock_task *tasks[] = { qv_mock_new_task(mock, "a", INSERT("a", "\"name\":\"Ann\"")),
+                        qv_mock_new_task(mock, "a", bads[i]),
+                        qv_mock_new_task(mock, "a", UPDATE("a", "\"name\":\"Eve\"")),
+                        qv_mock_new_task(mock, "b", INSERT("b", "\"name\":\"Bob\"")) };
+                qv_mock_set_same_key(mock, 1);
+                assert_int_equal(qv_mock_handle_many(mock, tasks, 4), 2);
+                assert_int_equal(tasks[1]->outcome, QV_REJECT);
+                assert_int_equal(tasks[2]->starts, 0);
+                assert_string_equal(see("SELECT name FROM customer ORDER BY id"), "Ann\nBob\nZoe\n");
+                assert_done(DELETE("a"));
+                assert_done(DELETE("b"));
+        }
+}
+
 /* The commit fails, and does not say whose fault it is. */
 static void a_constraint_that_waits_for_the_commit_costs_only_the_guilty(void **state)
 {
@@ -571,6 +593,7 @@ int main(void)
                 SQL_TEST(the_epoch_counts_before_the_start),
                 SQL_TEST(a_task_that_runs_again_is_no_duplicate_of_itself),
                 SQL_TEST(a_bad_task_fails_alone_in_its_batch),
+                SQL_TEST(in_an_ordered_batch_nothing_of_its_key_follows_a_bad_task),
                 SQL_TEST(a_constraint_that_waits_for_the_commit_costs_only_the_guilty),
                 SQL_TEST(a_stale_task_does_not_stop_its_batch),
                 SQL_TEST(a_constraint_rejects_with_the_databases_words),

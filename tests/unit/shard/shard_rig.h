@@ -53,6 +53,7 @@ static inline void rig_open(struct rig *g)
         g->limits = (struct shard_limits){ .ttl_ms = RIG_TTL_MS,
                 .drain_ms = RIG_DRAIN_MS,
                 .gather_ms = 10,
+                .ring_costs = true,
                 .window_tasks = RIG_WINDOW,
                 .window_bytes = 1u << 20 };
         rig_serve(&g->routes, routes_add_pool(&g->routes), "a");

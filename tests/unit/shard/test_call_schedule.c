@@ -293,6 +293,53 @@ static void what_calls_say_takes_memory_only_while_they_are_under_way(void **sta
         hall_close(hall);
 }
 
+/* --- the store's load ----------------------------------------------------------------------------------------------
+ */
+
+/* Every so often one shard more wants to call than may at once, and has to wait so long, for `total_ms`. */
+static void wait_for(struct hall *hall, uint64_t total_ms, uint64_t every_ms, uint64_t took_ms)
+{
+        uint32_t shards[SHARDS];
+        uint64_t end_ms = hall->now_ms + total_ms;
+        while (hall->now_ms < end_ms) {
+                uint64_t began_ms = hall->now_ms;
+                for (uint32_t i = 0; i <= CALLS_MAX; i++) {
+                        hall->rigs[i].shard.has_work = true;
+                        shard_stir(&hall->rigs[i].shard);
+                }
+                assert_int_equal(turn(hall, shards), CALLS_MAX);
+                set_time(hall, began_ms + took_ms);
+                for (uint32_t i = 0; i < CALLS_MAX; i++)
+                        reply_advance(&hall->rigs[shards[i]], STORE_OK);
+                assert_int_equal(turn(hall, shards), 1);
+                reply_advance(&hall->rigs[shards[0]], STORE_OK);
+                assert_int_equal(turn(hall, shards), 0);
+                set_time(hall, began_ms + every_ms);
+        }
+        (void)turn(hall, shards);
+}
+
+static void claims_are_spaced_by_the_load_of_the_store(void **state)
+{
+        (void)state;
+        struct hall *hall = hall_open();
+        own_all(hall);
+        assert_ptr_equal(hall->rigs[0].shard.pace_max_ms, &hall->schedule.pace_max_ms);
+        wait_for(hall, 100, 10, 1);
+        assert_int_equal(hall->schedule.pace_max_ms, 0);
+        wait_for(hall, 20, 10, 9);
+        assert_in_range(hall->schedule.pace_max_ms, 1, 2); /* a step at a time */
+        wait_for(hall, 100, 10, 10);
+        assert_int_equal(hall->schedule.pace_max_ms, 10);
+        wait_for(hall, 40, 10, 5);
+        assert_in_range(hall->schedule.pace_max_ms, 7, 9);
+        /* After a pause nothing is left of it. */
+        set_time(hall, hall->now_ms + 1000);
+        wait_for(hall, 10, 10, 1);
+        assert_int_equal(hall->schedule.pace_max_ms, 0);
+        hall_close(hall);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -306,6 +353,7 @@ int main(void)
                 cmocka_unit_test(what_gathers_is_told_when_its_time_has_come),
                 cmocka_unit_test(an_idle_shard_is_small),
                 cmocka_unit_test(what_calls_say_takes_memory_only_while_they_are_under_way),
+                cmocka_unit_test(claims_are_spaced_by_the_load_of_the_store),
         };
         return cmocka_run_group_tests_name("turns", tests, NULL, NULL);
 }

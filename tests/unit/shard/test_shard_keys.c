@@ -423,6 +423,43 @@ static void a_task_of_a_held_key_that_was_interrupted_is_given_back(void **state
         rig_close(&g);
 }
 
+/* It goes to the end of another lane, through its owner; what has started stays. */
+static void a_waiting_task_changes_its_lane(void **state)
+{
+        (void)state;
+        struct rig g;
+        rig_open(&g);
+        own(&g);
+        uint64_t first = (UINT64_C(1) << STORE_SEQ_LANE_SHIFT) + 1;
+        hand(&g, first, "k", "a");
+        hand(&g, first + 1, "k", "a");
+        hand(&g, first + 2, "j", "a");
+        claim(&g);
+        struct claimed *running = start(&g, first);
+        struct store_control control = {
+                .verb = CONTROL_MOVE, .key = SPAN_TEXT("k"), .seq = first, .data = SPAN_TEXT("high")
+        };
+        shard_obey(&g.shard, &control, g.now_ms); /* it has started */
+        control.seq = first + 1;
+        control.data = SPAN_TEXT("normal");
+        shard_obey(&g.shard, &control, g.now_ms); /* it is there */
+        control.data = SPAN_TEXT("top");
+        shard_obey(&g.shard, &control, g.now_ms); /* there is none */
+        assert_int_equal(g.shard.ended_count, 0);
+        control.data = SPAN_TEXT("low");
+        shard_obey(&g.shard, &control, g.now_ms);
+        end_as(&g, running, STORE_DONE);
+        send_advance(&g);
+        assert_said(&g, first, STORE_DONE);
+        assert_said(&g, first + 1, STORE_MOVE);
+        assert_int_equal(said(&g, first + 1)->lane, LANE_LOW);
+        assert_null(said(&g, first + 2));
+        reply_advance(&g, STORE_OK);
+        assert_int_equal(g.shard.window.count, 1);
+        run(&g, first + 2);
+        rig_close(&g);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -441,6 +478,7 @@ int main(void)
                 cmocka_unit_test(the_last_of_a_key_comes_back_by_itself),
                 cmocka_unit_test(an_interrupted_task_runs_again_in_its_place),
                 cmocka_unit_test(a_waiting_task_can_be_cancelled),
+                cmocka_unit_test(a_waiting_task_changes_its_lane),
                 cmocka_unit_test(a_suspect_can_be_cancelled_while_its_start_is_recorded),
                 cmocka_unit_test(holding_a_key_gives_its_waiting_tasks_back),
                 cmocka_unit_test(a_task_of_a_held_key_that_is_to_run_again_is_given_back),

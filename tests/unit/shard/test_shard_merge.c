@@ -434,6 +434,70 @@ static void a_handler_that_was_shut_meanwhile_gets_nothing(void **state)
         rig_close(&g);
 }
 
+/* Two of a key ran in one call under a lease that was lost, and are forgotten when they end; a third that waits stays.
+ * While the table is read again, a page at a time, the one between the first and the third may not be here yet. */
+static void nothing_is_merged_while_the_table_is_read_again(void **state)
+{
+        (void)state;
+        struct rig g;
+        merge_open(&g);
+        g.routes.per_key[0] = 16;
+        hand_merge(&g, 1, "k", "a");
+        hand(&g, 2, "k", "a");
+        hand_merge(&g, 3, "k", "a");
+        claim(&g);
+        struct claimed *first = start(&g, 1);
+        struct claimed *second = shard_follow(&g.shard, first, g.now_ms);
+        assert_int_equal(second->seq, 2);
+        g.shard.has_work = true;
+        send_advance(&g);
+        reply_advance(&g, STORE_FENCED);
+        send_acquire(&g);
+        hand_merge(&g, 1, "k", "a");
+        hand(&g, 2, "k", "a");
+        hand_merge(&g, 3, "k", "a");
+        reply_acquire(&g, STORE_GRANTED, false);
+        end_as(&g, first, STORE_DONE);
+        end_as(&g, second, STORE_DONE);
+        assert_int_equal(g.shard.state, SHARD_READING);
+        send_page(&g);
+        hand_merge(&g, 1, "k", "a");
+        reply_page(&g, STORE_OK, true);
+        assert_int_equal(g.shard.window.count, 2);
+        assert_int_equal(g.shard.ended_count, 0);
+        send_page(&g);
+        hand(&g, 2, "k", "a");
+        hand_merge(&g, 3, "k", "a");
+        reply_page(&g, STORE_OK, false);
+        assert_int_equal(g.shard.state, SHARD_OWNED);
+        assert_int_equal(g.shard.ended_count, 0);
+        rig_close(&g);
+}
+
+/* What may be merged in a table that is read in pages is merged once all of it is here. */
+static void a_table_in_pages_is_merged_when_it_is_whole(void **state)
+{
+        (void)state;
+        struct rig g;
+        rig_open(&g);
+        g.limits.can_merge = true;
+        send_acquire(&g);
+        hand_merge(&g, 1, "k", "a");
+        reply_acquire(&g, STORE_GRANTED, true);
+        send_page(&g);
+        hand_merge(&g, 2, "k", "a");
+        reply_page(&g, STORE_OK, true);
+        assert_int_equal(g.shard.ended_count, 0);
+        send_page(&g);
+        hand_merge(&g, 3, "k", "a");
+        reply_page(&g, STORE_OK, false);
+        send_advance(&g);
+        assert_int_equal(said(&g, 1)->kind, STORE_MERGE);
+        assert_int_equal(said(&g, 1)->merged_count, 2);
+        reply_advance(&g, STORE_OK);
+        rig_close(&g);
+}
+
 /* --- debounce --- */
 
 static void a_debounced_head_goes_back_with_what_is_behind_it(void **state)
@@ -527,6 +591,8 @@ int main(void)
                 cmocka_unit_test(a_merge_that_is_being_told_overtakes_nobody),
                 cmocka_unit_test(a_cancelled_one_is_dead_and_takes_the_others_with_it),
                 cmocka_unit_test(a_handler_that_was_shut_meanwhile_gets_nothing),
+                cmocka_unit_test(nothing_is_merged_while_the_table_is_read_again),
+                cmocka_unit_test(a_table_in_pages_is_merged_when_it_is_whole),
                 cmocka_unit_test(a_debounced_head_goes_back_with_what_is_behind_it),
                 cmocka_unit_test(one_that_has_waited_long_enough_starts),
         };

@@ -270,6 +270,36 @@ static void a_shard_that_is_lost_forgets_its_names(void **state)
         rig_close(&g);
 }
 
+/* Of a limit's keys few are woken at a time.  Nothing else may be known of the limit by the time that these are done.
+ */
+static void keys_that_wait_for_a_limit_are_all_woken(void **state)
+{
+        (void)state;
+        struct rig g;
+        struct limits limits = { .ttl_ms = RIG_TTL_MS };
+        struct limit_amount slots = { .version = 1, .concurrency = 2 };
+        char *items[] = { (char *)"x" };
+        struct store_wake wake;
+        struct span name = SPAN_TEXT("limit:x");
+        rig_open(&g);
+        g.routes.limits = &limits;
+        limit_define(limits_ensure(&limits, "x"), &slots, NULL, 0, 10);
+        limits_serve(&limits, 0, &(struct strings){ items, 1 });
+        own(&g);
+        shard_names_add(&g.shard.names, &g.routes, name);
+        for (unsigned i = 0; i < 3; i++) {
+                send_wake(&g, &wake);
+                assert_true(span_is(wake.name, name));
+                reply_wake(&g, &wake, 0, i < 2);
+                g.now_ms += 100;
+                limits_pass_begin(&limits);
+                assert_int_equal(limits_pass_end(&limits, g.now_ms), i < 2);
+                shard_look_at_names(&g.shard);
+        }
+        limits_free(&limits);
+        rig_close(&g);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -285,6 +315,7 @@ int main(void)
                 cmocka_unit_test(a_full_window_wakes_nobody),
                 cmocka_unit_test(names_beyond_what_is_remembered_are_read_when_something_opens),
                 cmocka_unit_test(a_shard_that_is_lost_forgets_its_names),
+                cmocka_unit_test(keys_that_wait_for_a_limit_are_all_woken),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

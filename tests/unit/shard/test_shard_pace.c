@@ -32,6 +32,44 @@ static void an_end_waits_a_moment_for_others_that_end_soon(void **state)
         rig_close(&g);
 }
 
+static void an_end_is_told_at_once_when_a_task_comes_that_waits_for_it(void **state)
+{
+        (void)state;
+        struct rig g;
+        rig_open(&g);
+        own(&g);
+        hand(&g, 1, "k", "a");
+        claim(&g);
+        struct claimed *first = start(&g, 1);
+        g.shard.has_work = true;
+        send_advance(&g);
+        hand(&g, 2, "k", "a");
+        hand(&g, 3, "j", "a");
+        end_as(&g, first, STORE_DONE); /* while the next task of its key is on its way */
+        reply_advance(&g, STORE_OK);
+        assert_int_equal(next_call(&g), SHARD_CALL_ADVANCE);
+        rig_close(&g);
+}
+
+static void an_end_that_nobody_waits_for_gathers(void **state)
+{
+        (void)state;
+        struct rig g;
+        rig_open(&g);
+        own(&g);
+        hand(&g, 1, "k", "a");
+        claim(&g);
+        struct claimed *first = start(&g, 1);
+        g.shard.has_work = true;
+        send_advance(&g);
+        hand(&g, 2, "j", "a");
+        end_as(&g, first, STORE_DONE);
+        reply_advance(&g, STORE_OK);
+        assert_int_equal(next_call(&g), SHARD_CALL_NONE);
+        assert_int_equal(shard_due_ms(&g.shard), g.now_ms + g.limits.gather_ms);
+        rig_close(&g);
+}
+
 static void an_end_does_not_wait_longer_than_a_moment(void **state)
 {
         (void)state;
@@ -154,6 +192,23 @@ static void tasks_that_come_by_the_dozen_are_claimed_at_intervals(void **state)
         rig_close(&g);
 }
 
+static void a_store_with_little_to_do_is_called_as_tasks_come(void **state)
+{
+        (void)state;
+        struct rig g;
+        uint64_t most_ms = 3;
+        open_paced(&g);
+        g.shard.pace_max_ms = &most_ms;
+        shard_rang(&g.shard);
+        assert_int_equal(shard_due_ms(&g.shard), g.now_ms + 3);
+        most_ms = 0;
+        assert_int_equal(next_call(&g), SHARD_CALL_ADVANCE);
+        hand_dozen(&g);
+        claim(&g);
+        assert_int_equal(g.shard.pace_ms, 0);
+        rig_close(&g);
+}
+
 static void a_backlog_is_claimed_without_a_pause(void **state)
 {
         (void)state;
@@ -230,21 +285,117 @@ static void a_stock_of_which_nothing_can_start_is_none(void **state)
         rig_close(&g);
 }
 
+/* --- calls that another one follows ---------------------------------------------------------------------------------
+ */
+
+/* A store that rings at no cost rings always: a look that nobody asked for would cost more. */
+static void where_a_ring_is_free_nobody_does_without(void **state)
+{
+        (void)state;
+        struct rig g;
+        struct claimed *first;
+        struct claimed *other;
+        open_busy(&g, &first, &other);
+        g.limits.ring_costs = false;
+        end_as(&g, first, STORE_DONE);
+        send_advance(&g);
+        assert_false(g.advance.calls_again);
+        rig_close(&g);
+}
+
+static void who_has_more_at_hand_calls_again_and_needs_no_ring(void **state)
+{
+        (void)state;
+        struct rig g;
+        struct claimed *first;
+        struct claimed *other;
+        open_busy(&g, &first, &other);
+        assert_false(g.advance.calls_again); /* it told of nothing, so nothing shows that another follows */
+        end_as(&g, first, STORE_DONE);
+        send_advance(&g);
+        assert_true(g.advance.calls_again);
+        reply_advance(&g, STORE_OK);
+        /* Nothing ends and nothing rings: it looks all the same, and asks to be rung from then on. */
+        assert_int_equal(next_call(&g), SHARD_CALL_NONE);
+        assert_int_equal(shard_due_ms(&g.shard), g.now_ms + 2);
+        g.now_ms += 2;
+        assert_int_equal(next_call(&g), SHARD_CALL_ADVANCE);
+        send_advance(&g);
+        assert_false(g.advance.calls_again);
+        reply_advance(&g, STORE_OK);
+        assert_int_equal(shard_due_ms(&g.shard), STORE_NEVER);
+        rig_close(&g);
+}
+
+static void who_has_told_all_is_rung(void **state)
+{
+        (void)state;
+        struct rig g;
+        rig_open(&g);
+        own(&g);
+        hand(&g, 1, "k", "a");
+        claim(&g);
+        end_as(&g, start(&g, 1), STORE_DONE);
+        send_advance(&g);
+        assert_false(g.advance.calls_again);
+        rig_close(&g);
+}
+
+static void who_has_tasks_that_take_their_time_is_rung(void **state)
+{
+        (void)state;
+        struct rig g;
+        struct claimed *first;
+        struct claimed *other;
+        open_busy(&g, &first, &other);
+        g.now_ms += g.limits.gather_ms + 1;
+        end_as(&g, first, STORE_DONE);
+        send_advance(&g);
+        assert_false(g.advance.calls_again);
+        rig_close(&g);
+}
+
+static void who_was_not_rung_looks_though_there_is_no_room(void **state)
+{
+        (void)state;
+        struct rig g;
+        struct claimed *first;
+        struct claimed *other;
+        open_busy(&g, &first, &other);
+        end_as(&g, first, STORE_DONE);
+        send_advance(&g);
+        reply_advance(&g, STORE_OK);
+        g.limits.window_bytes = 0;
+        assert_int_equal(shard_due_ms(&g.shard), g.now_ms + g.limits.gather_ms);
+        g.now_ms += g.limits.gather_ms;
+        assert_int_equal(next_call(&g), SHARD_CALL_ADVANCE);
+        rig_close(&g);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(an_end_waits_a_moment_for_others_that_end_soon),
+                cmocka_unit_test(an_end_is_told_at_once_when_a_task_comes_that_waits_for_it),
+                cmocka_unit_test(an_end_that_nobody_waits_for_gathers),
                 cmocka_unit_test(an_end_does_not_wait_longer_than_a_moment),
                 cmocka_unit_test(nobody_waits_for_tasks_that_take_their_time),
                 cmocka_unit_test(a_claim_goes_along_with_what_ends_soon),
                 cmocka_unit_test(with_nothing_running_a_claim_is_made_at_once),
                 cmocka_unit_test(tasks_that_come_one_by_one_are_claimed_as_they_come),
                 cmocka_unit_test(tasks_that_come_by_the_dozen_are_claimed_at_intervals),
+                cmocka_unit_test(a_store_with_little_to_do_is_called_as_tasks_come),
                 cmocka_unit_test(a_backlog_is_claimed_without_a_pause),
 
                 cmocka_unit_test(a_stock_of_brisk_tasks_is_only_kept_up),
                 cmocka_unit_test(slow_tasks_are_claimed_while_there_is_room),
                 cmocka_unit_test(a_stock_of_which_nothing_can_start_is_none),
+
+                cmocka_unit_test(where_a_ring_is_free_nobody_does_without),
+                cmocka_unit_test(who_has_more_at_hand_calls_again_and_needs_no_ring),
+                cmocka_unit_test(who_has_told_all_is_rung),
+                cmocka_unit_test(who_has_tasks_that_take_their_time_is_rung),
+                cmocka_unit_test(who_was_not_rung_looks_though_there_is_no_room),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

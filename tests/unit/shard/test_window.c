@@ -211,6 +211,40 @@ static void a_pool_gets_its_own_tasks_only(void **state)
         window_free(&w);
 }
 
+/* Wherever the windows and their lines stand in memory. */
+static void what_waits_for_a_limit_is_not_ready(void **state)
+{
+        (void)state;
+        enum { WINDOWS = 8 };
+        struct window windows[WINDOWS];
+        for (uint32_t i = 0; i < WINDOWS; i++) {
+                struct window *w = &windows[i];
+                window_init(w, i + 1, PER_KEY);
+                for (unsigned lane = 0; lane < LANES; lane++) {
+                        char key[] = { (char)('a' + lane), 0 };
+                        struct claimed *c = add(w, seq_in((enum lane)lane, 1), key, i);
+                        assert_ptr_equal(window_next(w, i, (enum lane)lane), c);
+                        window_limit(w, c);
+                }
+                assert_false(window_has_ready(w));
+                assert_int_equal(window_count_limited(w), LANES);
+                add(w, seq_in(LANE_HIGH, 2), "a", i); /* what stands behind one takes room, too */
+                assert_int_equal(window_count_limited(w), LANES + 1);
+                window_set_pools(w, i + 20); /* The lines stand elsewhere now. */
+                while (window_count_limited(w))
+                        for (unsigned lane = 0; lane < LANES; lane++)
+                                if (w->limited[lane].first)
+                                        window_unlimit(w, w->limited[lane].first->first);
+                for (unsigned lane = 0; lane < LANES; lane++) {
+                        assert_true(window_has_ready_of(w, (enum lane)lane));
+                        assert_non_null(window_next(w, i, (enum lane)lane));
+                        assert_false(window_has_ready_of(w, (enum lane)lane));
+                }
+        }
+        for (uint32_t i = 0; i < WINDOWS; i++)
+                window_free(&windows[i]);
+}
+
 static void the_same_seq_is_taken_once(void **state)
 {
         (void)state;
@@ -230,14 +264,14 @@ static void what_is_beyond_a_keys_share_goes_back(void **state)
         open_window(&w);
         for (uint64_t seq = 1; seq <= PER_KEY; seq++) {
                 last = add(&w, seq, "k", 0);
-                assert_false(window_is_excess(&w, last));
+                assert_false(window_is_excess(&w, last, w.per_key));
         }
         struct claimed *excess = add(&w, PER_KEY + 1, "k", 0);
-        assert_true(window_is_excess(&w, excess));
-        assert_false(window_is_excess(&w, add(&w, 100, "other", 0)));
-        assert_true(window_is_excess(&w, add(&w, 101, "third", WINDOW_NO_POOL)));
+        assert_true(window_is_excess(&w, excess, w.per_key));
+        assert_false(window_is_excess(&w, add(&w, 100, "other", 0), w.per_key));
+        assert_true(window_is_excess(&w, add(&w, 101, "third", WINDOW_NO_POOL), w.per_key));
         window_end(&w, excess);
-        assert_false(window_is_excess(&w, last));
+        assert_false(window_is_excess(&w, last, w.per_key));
         window_free(&w);
 }
 
@@ -250,18 +284,18 @@ static void a_barred_key_hands_out_nothing_until_it_was_emptied(void **state)
         struct claimed *second = add(&w, 2, "k", 0);
         window_bar(&w, first->of);
         assert_null(next_of(&w, 0));
-        assert_true(window_is_excess(&w, second));
+        assert_true(window_is_excess(&w, second, w.per_key));
         window_end(&w, first);
         window_drop(&w, first);
         assert_null(next_of(&w, 0));
-        assert_true(window_is_excess(&w, add(&w, 3, "k", 0)));
+        assert_true(window_is_excess(&w, add(&w, 3, "k", 0), w.per_key));
         window_end(&w, second);
         window_drop(&w, second);
         struct claimed *third = window_find(&w, SPAN_TEXT("k"), 3);
         window_end(&w, third);
         window_drop(&w, third);
         struct claimed *fourth = add(&w, 4, "k", 0);
-        assert_false(window_is_excess(&w, fourth));
+        assert_false(window_is_excess(&w, fourth, w.per_key));
         assert_ptr_equal(next_of(&w, 0), fourth);
         window_free(&w);
 }
@@ -422,8 +456,8 @@ static void model_add(struct model *m, struct window *w)
         for (size_t i = 0; i < m->count; i++)
                 live += m->tasks[i].claimed && m->tasks[i].key == t->key && m->tasks[i].state != CLAIMED_ENDED;
         assert_int_equal(t->claimed->of->live, live);
-        assert_int_equal(
-                window_is_excess(w, t->claimed), m->is_barred[t->key] || t->pool == WINDOW_NO_POOL || live > PER_KEY);
+        assert_int_equal(window_is_excess(w, t->claimed, w->per_key),
+                m->is_barred[t->key] || t->pool == WINDOW_NO_POOL || live > PER_KEY);
 }
 
 static void model_next(struct model *m, struct window *w)
@@ -526,6 +560,7 @@ int main(void)
                 cmocka_unit_test(higher_lanes_go_first),
                 cmocka_unit_test(keys_take_turns),
                 cmocka_unit_test(a_pool_gets_its_own_tasks_only),
+                cmocka_unit_test(what_waits_for_a_limit_is_not_ready),
                 cmocka_unit_test(the_same_seq_is_taken_once),
                 cmocka_unit_test(what_is_beyond_a_keys_share_goes_back),
                 cmocka_unit_test(a_barred_key_hands_out_nothing_until_it_was_emptied),

@@ -156,7 +156,8 @@ static void what_has_another_type_counts_as_nothing(void **state)
                 "\"versions\":{\"generation\":1}}]}");
         assert_json(json_incref(rig->status.handlers),
                 "[{\"name\":\"m\",\"plugin\":\"\",\"version\":\"\",\"generation\":0,\"state\":\"open\",\"waiting\":0,"
-                "\"running\":0,\"seats\":0,\"done\":0,\"retried\":0,\"later\":0,\"rejected\":0,\"crashed\":0,"
+                "\"running\":0,\"seats\":0,\"lent\":0,\"borrowed\":0,\"done\":0,\"retried\":0,\"later\":0,\"rejected\":"
+                "0,\"crashed\":0,"
                 "\"timed_out\":0,\"merged\":0,\"dead\":0,\"oldest_ms\":0,\"done_rate\":0.0,\"failed_rate\":0.0,"
                 "\"run_p50_ms\":0.0,\"run_p99_ms\":0.0}]");
         assert_json(json_incref(rig->status.rates), "{\"done\":0.0,\"retried\":0.0,\"failed\":0.0}");

@@ -12,7 +12,7 @@
 
 #define MEMBER_A                                                                                                       \
         "quiver-member 1\nname a\nnonce " AA "\nweight 1\nstate active\nsees_store yes\nhandler mail 1.2\n"            \
-        "handler echo -\nfeature limits\n"
+        "handler echo -\nfeature limits\nload 1490\nbusy 2 900\n"
 #define MEMBER_B "quiver-member 1\nname b\nnonce " BB "\nweight 3\nstate draining\nsees_store no\nstale 7 99\n"
 #define ASSIGN                                                                                                         \
         "quiver-assign 1\ngeneration 100\nshards 4\nowner 0 " AA " a\nowner 1 " BB " b\nslots\n"                       \
@@ -71,7 +71,8 @@ static void members_as_json_have_this_shape(void **state)
         fill(rig);
         assert_json(membership_as_json(&rig->view),
                 "{\"members\":[{\"node\":\"a." AA "\",\"state\":\"active\",\"name\":\"a\",\"nonce\":\"" AA "\","
-                "\"weight\":1,\"shards\":3,\"leader\":true,\"sees_store\":true,\"handlers\":{\"mail\":\"1.2\","
+                "\"weight\":1,\"shards\":3,\"leader\":true,\"sees_store\":true,\"load\":1490,"
+                "\"busy\":[{\"shard\":2,\"load\":900}],\"handlers\":{\"mail\":\"1.2\","
                 "\"echo\":\"\"},\"features\":[\"limits\"]},"
                 "{\"node\":\"b." BB "\",\"state\":\"draining\",\"name\":\"b\",\"nonce\":\"" BB "\",\"weight\":3,"
                 "\"shards\":1,\"leader\":false,\"sees_store\":false,\"handlers\":{},\"features\":[]}],"
@@ -128,9 +129,10 @@ static void members_as_text_have_this_shape(void **state)
         memset(said.nonce, 0xaa, sizeof(said.nonce));
         membership_view_add_document(&rig->view, &said);
         assert_string_equal(text_of(rig, 10),
-                "member  nonce     state     weight  shards  seats  pid  machine  version  up\n"
-                "a       aaaaaaaa  active         1       3      8   77  web      0.9      1m  leads\n"
-                "b       bbbbbbbb  draining       3       1      -    -  -        -         -  does not reach the "
+                "member  nonce     state     weight  shards  seats  load  pid  machine  version  up\n"
+                "a       aaaaaaaa  active         1       3      8   1.5   77  web      0.9      1m  leads\n"
+                "b       bbbbbbbb  draining       3       1      -     -    -  -        -         -  does not reach "
+                "the "
                 "store, "
                 "waits for higher epochs\n"
                 "\n"
@@ -161,8 +163,9 @@ static void a_foreign_member_is_shown_with_the_reason(void **state)
         membership_view_add_member(&rig->view, "\033c\xff", SPAN_TEXT("\0\xff\033"));
         membership_view_add_member(&rig->view, node, (struct span){ 0 });
         const char *text = text_of(rig, 10);
-        assert_contains(text, "new.00                    -      foreign       -       -      -    -  -        -        "
-                              " -  member document: format 99");
+        assert_contains(text,
+                "new.00                    -      foreign       -       -      -     -    -  -        -        "
+                " -  member document: format 99");
         assert_contains(text, "\\x1bc\\xff                 -      foreign ");
         for (const char *at = text; *at; at++)
                 assert_true(*at == '\n' || (unsigned char)*at >= 0x20);
@@ -184,7 +187,7 @@ static void an_assignment_that_cannot_be_read_is_said(void **state)
         membership_view_set_assignment(&rig->view, SPAN_TEXT("quiver-assign 7\n"));
         assert_contains(text_of(rig, 10), "\nassignment: ");
         assert_contains(text_of(rig, 10),
-                "a       aaaaaaaa  active         1       0      -    -  -        -         -  leads\n");
+                "a       aaaaaaaa  active         1       0      -   1.5    -  -        -         -  leads\n");
         membership_view_set_assignment(&rig->view, SPAN_TEXT(ASSIGN));
         assert_null(strstr(text_of(rig, 10), "\nassignment: "));
         membership_view_set_moves(&rig->view, SPAN_TEXT("quiver-moves 1\nx\n"));
@@ -204,8 +207,9 @@ static void only_the_first_in_line_leads(void **state)
         membership_view_set_leader(&rig->view, (const char *const[]){ node, BB "-2" }, 2);
         assert_null(strstr(text_of(rig, 0), "leads"));
         membership_view_set_leader(&rig->view, (const char *const[]){ AA "-3", BB "-2" }, 2);
-        assert_contains(text_of(rig, 0), "bbbbbbbb  draining       3       1      -    -  -        -         -  leads, "
-                                         "does not reach the store");
+        assert_contains(text_of(rig, 0),
+                "bbbbbbbb  draining       3       1      -     -    -  -        -         -  leads, "
+                "does not reach the store");
 }
 
 /* Cut anywhere; run with sanitizers, this sees reads past the end. */

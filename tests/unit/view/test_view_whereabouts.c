@@ -88,6 +88,28 @@ static void what_runs_says_where(void **state)
         assert_string_equal(waits_for(rig, &task, NULL), "waiting: its turn in the queue");
 }
 
+static void what_is_limited_says_by_what(void **state)
+{
+        struct rig *rig = *state;
+        struct store_listed task = task_of("y-7", STATE_PARKED);
+        struct store_key_info key = {
+                .state = KEY_NAMED, .name = SPAN_TEXT("limit:api"), .reason = SPAN_TEXT("limited")
+        };
+        host_says(rig, OPEN, "{}");
+        assert_string_equal(waits_for(rig, &task, &key), "waiting: limit api (quiver limit show api)");
+        key.name = SPAN_TEXT("limit:api/tenant/7");
+        assert_string_equal(waits_for(rig, &task, &key), "waiting: limit api for tenant/7 (quiver limit show api)");
+        key.name = SPAN_TEXT("limit:");
+        assert_string_equal(waits_for(rig, &task, &key), "waiting: limit:: limited");
+        /* It waits in its host's window. */
+        task.state = STATE_IN_FLIGHT;
+        host_says(rig,
+                "{\"name\":\"b\",\"limits\":[{\"name\":\"api\",\"waiting\":2,\"handlers\":[\"mail\",7]},"
+                "{\"name\":\"smtp\",\"waiting\":0,\"handlers\":[\"mail\"]}]}",
+                "{}");
+        assert_string_equal(waits_for(rig, &task, NULL), "waiting: limit api, or a free seat of mail");
+}
+
 static void what_waits_says_for_what(void **state)
 {
         struct rig *rig = *state;
@@ -193,6 +215,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 WITH_RIG(a_durable_start_says_whose_it_is_and_until_when),
                 WITH_RIG(what_runs_says_where),
+                WITH_RIG(what_is_limited_says_by_what),
                 WITH_RIG(what_waits_says_for_what),
                 WITH_RIG(a_document_that_says_something_else_harms_nothing),
                 cmocka_unit_test(where_a_start_was_is_no_part_of_its_error),

@@ -335,8 +335,9 @@ static bool row_take(struct sqlite_store *s, const struct store_cancel *cancel, 
                span_is(task.envelope.id, cancel->id);
 }
 
-static bool cancel_log(
-        struct sqlite_store *s, struct sqlite_shard_row *shard, struct store_cancel *cancel, struct sqlite_found *found)
+/* Takes a queued or claimed task out, unless its owner has it. */
+static bool take_log(struct sqlite_store *s, struct sqlite_shard_row *shard, const struct store_cancel *cancel,
+        struct arena_chunk **arena, struct sqlite_found *found, bool *ret_is_owners)
 {
         enum lane lane = STORE_SEQ_LANE(found->seq);
         if (lane >= LANES)
@@ -346,17 +347,25 @@ static bool cancel_log(
                 return false;
         struct query q = query(&s->db, STATEMENT_LOG_GET);
         bind_number(&q, log_id(shard->shard, found->seq));
-        if (!row_take(s, cancel, request_arena(&cancel->request), shard->shard, &q, 0, found))
+        if (!row_take(s, cancel, arena, shard->shard, &q, 0, found))
                 return false;
-        if (!is_queued && shard->is_held) {
-                cancel->is_pending = true;
-                control_add(s, shard, CONTROL_CANCEL, cancel->key, (struct span){ 0 }, cancel->id, found->seq);
+        *ret_is_owners = !is_queued && shard->is_held;
+        if (*ret_is_owners)
                 return true;
-        }
         q = query(&s->db, STATEMENT_LOG_REMOVE);
         bind_number(&q, log_id(shard->shard, found->seq));
         (void)query_run(&q);
         count_down(is_queued ? &shard->queued[lane] : &shard->in_flight);
+        return true;
+}
+
+static bool cancel_log(
+        struct sqlite_store *s, struct sqlite_shard_row *shard, struct store_cancel *cancel, struct sqlite_found *found)
+{
+        if (!take_log(s, shard, cancel, request_arena(&cancel->request), found, &cancel->is_pending))
+                return false;
+        if (cancel->is_pending)
+                control_add(s, shard, CONTROL_CANCEL, cancel->key, (struct span){ 0 }, cancel->id, found->seq);
         return true;
 }
 
@@ -374,8 +383,8 @@ static bool cancel_delayed(
         return true;
 }
 
-static bool cancel_parked(
-        struct sqlite_store *s, struct sqlite_shard_row *shard, struct store_cancel *cancel, struct sqlite_found *found)
+static bool cancel_parked(struct sqlite_store *s, struct sqlite_shard_row *shard, const struct store_cancel *cancel,
+        struct arena_chunk **arena, struct sqlite_found *found)
 {
         struct key key;
         if (!key_get(s, shard, cancel->key, &key))
@@ -383,7 +392,7 @@ static bool cancel_parked(
         struct query q = query(&s->db, STATEMENT_SIDE_GET);
         bind_number(&q, key.id);
         bind_number(&q, found->seq);
-        if (!row_take(s, cancel, request_arena(&cancel->request), shard->shard, &q, 0, found))
+        if (!row_take(s, cancel, arena, shard->shard, &q, 0, found))
                 return false;
         side_remove(s, shard, &key, found->seq);
         key_save(s, shard, &key);
@@ -408,7 +417,7 @@ void sqlite_cancel_task(struct sqlite_store *s, struct store_request *request)
                 is_found = cancel_delayed(s, shard, cancel, &found);
                 break;
         case STATE_PARKED:
-                is_found = cancel_parked(s, shard, cancel, &found);
+                is_found = cancel_parked(s, shard, cancel, request_arena(request), &found);
                 break;
         default:
                 operation_refuse(
@@ -420,6 +429,91 @@ void sqlite_cancel_task(struct sqlite_store *s, struct store_request *request)
                         cancel->id.data, store_state_name(cancel->state));
         else if (!cancel->is_pending)
                 dead_put_bytes(s, shard, found.seq, SPAN_TEXT("cancelled"), (struct span){ 0 }, found.task, found.note);
+}
+
+/* --- move -------------------------------------------------------------------------------------------------------- */
+
+/* The note of a task that changes its lane. */
+static void moved_note(struct sqlite_store *s, struct span before, enum lane lane, struct buffer *ret)
+{
+        struct task_note note;
+        struct buffer events = { 0 };
+        if (note_parse(before.data, before.size, &note))
+                note = (struct task_note){ 0 };
+        note_add_event(&note, &events, s->now_ms, "moved", span_of_text(lane_name(lane)));
+        note_put(ret, &note);
+        buffer_free(&events);
+}
+
+void lane_append(
+        struct sqlite_store *s, struct sqlite_shard_row *shard, enum lane lane, struct span task, struct span note)
+{
+        struct buffer after = { 0 };
+        moved_note(s, note, lane, &after);
+        shard_append(s, shard, lane, task, (struct span){ (const char *)after.data, after.size });
+        buffer_free(&after);
+}
+
+static bool move_delayed(struct sqlite_store *s, struct sqlite_shard_row *shard, const struct store_move *move,
+        const struct store_cancel *meant, struct arena_chunk **arena)
+{
+        struct sqlite_found found = { 0 };
+        struct buffer note = { 0 };
+        struct query q = query(&s->db, STATEMENT_DELAYED_GET);
+        bind_number(&q, shard_id(shard->shard, move->number));
+        if (!row_take(s, meant, arena, shard->shard, &q, 1, &found))
+                return false;
+        moved_note(s, found.note, move->lane, &note);
+        q = query(&s->db, STATEMENT_DELAYED_LANE);
+        bind_number(&q, shard_id(shard->shard, move->number));
+        bind_number(&q, move->lane);
+        bind_span(&q, (struct span){ (const char *)note.data, note.size });
+        (void)query_run(&q);
+        buffer_free(&note);
+        return true;
+}
+
+/* The first of a key that waits for its retry: it would lose that wait. */
+static bool is_retrying(struct sqlite_store *s, const struct sqlite_shard_row *shard, const struct store_move *move)
+{
+        struct key key;
+        return move->state == STATE_PARKED && key_get(s, shard, move->key, &key) && key.state == KEY_PARKED &&
+               side_first(s, &key) == move->number;
+}
+
+void sqlite_move(struct sqlite_store *s, struct store_request *request)
+{
+        struct store_move *move = (struct store_move *)request;
+        struct store_cancel meant = { .id = move->id, .key = move->key, .state = move->state, .number = move->number };
+        struct arena_chunk **arena = request_arena(request);
+        struct sqlite_found found = { .seq = move->number };
+        uint32_t number = 0;
+        bool is_found;
+        (void)task_id_check(move->id, &number, NULL);
+        struct sqlite_shard_row *shard = shard_write(s, number);
+        move->is_pending = false;
+        if (is_retrying(s, shard, move)) {
+                operation_refuse(request, -EPERM, "task %.*s is the first of a key that waits for its retry",
+                        (int)move->id.size, move->id.data);
+                return;
+        }
+        if (move->state == STATE_DELAYED)
+                is_found = move_delayed(s, shard, move, &meant, arena);
+        else if (move->state == STATE_PARKED)
+                is_found = cancel_parked(s, shard, &meant, arena, &found);
+        else
+                is_found = take_log(s, shard, &meant, arena, &found, &move->is_pending);
+        if (!is_found) {
+                operation_refuse(request, -ENOENT, "task %.*s is not %s any more", (int)move->id.size, move->id.data,
+                        store_state_name(move->state));
+                return;
+        }
+        if (move->is_pending)
+                control_add(
+                        s, shard, CONTROL_MOVE, move->key, span_of_text(lane_name(move->lane)), move->id, found.seq);
+        else if (move->state != STATE_DELAYED)
+                lane_append(s, shard, move->lane, found.task, found.note);
+        ring_holder(s, shard);
 }
 
 /* --- reschedule -------------------------------------------------------------------------------------------------- */

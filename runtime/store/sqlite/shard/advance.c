@@ -282,6 +282,18 @@ static bool settle_noted(struct sqlite_store *s, struct sqlite_shard_row *shard,
         return true;
 }
 
+/* Into another lane, at its end. */
+static bool settle_move(struct sqlite_store *s, struct sqlite_shard_row *shard, const struct store_outcome *outcome,
+        struct arena_chunk **arena)
+{
+        struct flight flight;
+        if (!flight_get(s, shard, outcome->task.seq, arena, &flight))
+                return false;
+        (void)flight_remove(s, shard, outcome->task.seq);
+        lane_append(s, shard, outcome->lane, flight.task, flight.note);
+        return true;
+}
+
 static bool settle(struct sqlite_store *s, struct sqlite_shard_row *shard, const struct store_outcome *outcome,
         const struct store_prepared *follow_ups, uint64_t epoch, struct arena_chunk **arena)
 {
@@ -300,6 +312,8 @@ static bool settle(struct sqlite_store *s, struct sqlite_shard_row *shard, const
                 return settle_aside(s, shard, outcome, epoch, arena);
         case STORE_MERGE:
                 return settle_merge(s, shard, outcome, arena);
+        case STORE_MOVE:
+                return settle_move(s, shard, outcome, arena);
         default:
                 return settle_noted(s, shard, outcome, epoch, arena);
         }
@@ -320,7 +334,8 @@ static void outcomes_apply(
                         settled++;
                 }
                 for (; outcome < settled; outcome++)
-                        if (outcome->kind == STORE_DONE || outcome->kind == STORE_DEAD || outcome->kind == STORE_MERGE)
+                        if (outcome->kind == STORE_DONE || outcome->kind == STORE_DEAD ||
+                                outcome->kind == STORE_MERGE || outcome->kind == STORE_MOVE)
                                 refill(s, shard, outcome, claim);
         }
 }

@@ -118,6 +118,8 @@ static uint32_t rows_read(
                 row->control.id = arena_copy(arena, column_span(&q, 4));
                 row->control.seq = column_number(&q, 5);
                 row->call = column_is_null(&q, 6) ? STORE_NEVER : column_number(&q, 6);
+                if (row->control.verb == CONTROL_MOVE)
+                        row->control.data = row->reason;
                 if (is_report(row->control.verb))
                         row_to_report(row);
         }
