@@ -4,8 +4,9 @@
     tests/run.py [--all] [--werror] [--only WORD]...
 
 WORD is a suite (unit, asan, tsan, contract, sim, fuzz, e2e, lint, build) or a part of a file's name (ring).
-First everything is built, one make after the other with a job per core.  Then the test programs run, one per core and one more, since
-most of them wait for something, and each suite is reported when its last program has ended.  Whatever a program wrote is in build/test/SUITE/PROGRAM.log.
+First the program and its tests are built, with a job per core.  Then the test programs run, one per core and one more, since
+most of them wait for something, and each suite is reported when its last program has ended.  Builds with sanitizers, and the checkers that
+take long, go on beside the first of these, at a low priority; what needs a build waits for it.  Whatever a program wrote is in build/test/SUITE/PROGRAM.log.
 
 Tests that start servers and kill processes share the machine with whatever else runs on it.  One of these that failed is
 run once more, alone; if it passes then, it counts as passed and is named as unsteady, with its first failure in full, and
@@ -125,6 +126,8 @@ class Program:
         return f"{self.name}, {len(steps)} steps"
 
     def run(self):
+        if self.needs:
+            wait_for_build(self.needs)
         self.is_running = True
         try:
             return self.run_once()
@@ -165,6 +168,27 @@ class Program:
 
 
 running = set()  # children, for whoever presses ^C
+building = {}  # an event for each build that goes on beside tests, by its folder below build/
+
+
+def wait_for_build(needed):
+    if ended := building.get(needed.relative_to(ROOT / "build").parts[0]):
+        ended.wait()
+
+
+def build_beside(programs, report):
+    """One after the other, on a thread of its own; a build that fails leaves files unmade, which those who need them tell."""
+    for program in programs:
+        building[program.name] = threading.Event()
+
+    def build():
+        for program in programs:
+            report.add(program.run())
+            building[program.name].set()
+
+    thread = threading.Thread(target=build, daemon=True)
+    thread.start()
+    return thread
 
 
 def kill_group(child):
@@ -275,19 +299,27 @@ def make(*words, werror=False):
     return ["make", "--no-print-directory", "-k", f"-j{CORES}", *(["WERROR=1"] if werror else []), *words]
 
 
-def builds(suites, werror):
-    """One make per folder; sorted so that what most tests wait for comes first."""
+def first_build(suites, werror):
+    """What most tests wait for."""
     if suites & {"unit", "contract", "sim", "e2e", "chaos", "build"}:
         yield Program("build", "gcc", make("build", "test-binaries", "villains", werror=werror), 600)
+
+
+def later_builds(suites, werror):
+    """One make per folder, and what reads all sources, beside the first tests.  These come before them: a test that kills
+    and waits is not slowed."""
+    behind = ["nice", "-n", "15"]
     if suites & {"asan", "contract", "sim"}:
-        yield Program("build", "asan", make("SAN=asan", "test-binaries", werror=werror), 600)
+        yield Program("build", "asan", [*behind, *make("SAN=asan", "test-binaries", werror=werror)], 900)
     if "tsan" in suites:
         targets = [f"build/tsan/tests/unit/{source.stem}" for source in unit_sources("test_ring*.c")]
-        yield Program("build", "tsan", make("SAN=tsan", *targets, werror=werror), 600)
+        yield Program("build", "tsan", [*behind, *make("SAN=tsan", *targets, werror=werror)], 900)
     if "fuzz" in suites:
-        yield Program("build", "fuzz", make("SAN=fuzz", "fuzz-binaries", werror=werror), 600)
+        yield Program("build", "fuzz", [*behind, *make("SAN=fuzz", "fuzz-binaries", werror=werror)], 900)
     if "build" in suites:
-        yield Program("build", "clang", make("syntax"), 600)
+        yield Program("build", "clang", [*behind, *make("syntax")], 900)
+    if "lint" in suites:
+        yield Program("lint", "cppcheck", [*behind, *make("cppcheck")], 900)
 
 
 def unit_sources(pattern="test_*.c"):
@@ -315,7 +347,7 @@ def contract_runs(sources, folder, timeout_s, label="", served=ANY_COORDINATION,
 
 def lint(is_long):
     """clang-tidy looks at each file for seconds: `make lint` and the long run have it."""
-    for target in ("cppcheck", "format-check", "structure", *(["tidy"] if is_long else [])):
+    for target in ("format-check", "structure", *(["tidy"] if is_long else [])):
         yield Program("lint", target, ["make", "--no-print-directory", "-k", target], 600)
     for source in sorted((ROOT / "tests" / "lint").glob("test_*.py")):
         yield pytest("lint", source, 60)
@@ -328,8 +360,8 @@ def pytest(suite, source, timeout_s, env=None):
 
 
 def end_to_end(is_long):
-    folders = (ROOT / "tests" / "e2e", ROOT / "tests" / "page")
-    for source in sorted(source for folder in folders for source in folder.glob("test_*.py")):
+    sources = [*(ROOT / "tests" / "e2e").glob("*/test_*.py"), *(ROOT / "tests" / "page").glob("test_*.py")]
+    for source in sorted(sources, key=lambda source: source.name):
         yield pytest("e2e", source, 1800 if is_long else 330, {"QUIVER_TEST_LONG": "1"} if is_long else {})
 
 
@@ -349,18 +381,25 @@ def fuzzers(seconds):
         binary = ROOT / "build" / "fuzz" / "tests" / "fuzz" / source.stem
         corpus = ROOT / "build" / "fuzz" / "corpus" / source.stem
         corpus.mkdir(parents=True, exist_ok=True)
+        kept = source.parent / "corpus" / source.stem.removeprefix("fuzz_")  # only read: what is found goes to build/
         yield Program("fuzz", source.stem, [binary, "-seed=1", f"-max_total_time={seconds}", "-timeout=10",
                                             "-rss_limit_mb=1024", "-print_final_stats=1",
-                                            f"-artifact_prefix={corpus.parent}/{source.stem}-", corpus],
+                                            f"-artifact_prefix={corpus.parent}/{source.stem}-", corpus,
+                                            *([kept] if kept.is_dir() else [])],
                       seconds + 60, needs=binary)
 
 
 def simulations(is_long):
-    """Steps are events with trouble; each run prints its seed."""
+    """Steps are events with trouble; each run prints its seed.  The short run has the same seeds everywhere, so that what it
+    finds is the change's doing; the long one draws new ones."""
     for folder, label, steps in (("build", "", 1_000_000), ("build/asan", "-asan", 200_000)):
         binary = ROOT / folder / "tests" / "sim" / "test_sim"
         yield Program("sim", "sim" + label, [binary], 3600 if is_long else 300,
-                      env={"QUIVER_SIM_STEPS": str(steps * (50 if is_long else 1))}, needs=binary)
+                      env={"QUIVER_SIM_STEPS": str(steps * (50 if is_long else 1)), **({} if is_long else {"QUIVER_SIM_SEED": "1"})},
+                      needs=binary)
+    # A large fleet: seconds, and with as many hosts as it was made for in the long run.
+    yield Program("sim", "scale", [ROOT / "build" / "tests" / "scale" / "scale", *(["1000", "4096"] if is_long else ["60", "512"])],
+                  1200 if is_long else 120)
 
 
 def without_aslr():
@@ -372,7 +411,7 @@ def without_aslr():
 
 def runs(suites, is_long):
     """In the order in which they should start: what takes long first."""
-    contract = sorted((ROOT / "tests" / "contract").glob("test_*.c"))
+    contract = sorted((ROOT / "tests" / "contract").glob("*/test_*.c"))
     patience = 10 if is_long else 1
     if "lint" in suites:
         yield from lint(is_long)
@@ -467,14 +506,16 @@ def main():
     if chosen.all:
         os.environ["QUIVER_TEST_ALL"] = "1"
     suites, names = choose(chosen.only)
-    build_programs = list(builds(suites, chosen.werror))
+    first, later = list(first_build(suites, chosen.werror)), list(later_builds(suites, chosen.werror))
     programs = [p for p in runs(suites, chosen.all) if not names or any(n in p.name for n in names)]
-    report = Report(build_programs + programs)
+    report = Report(first + later + programs)
     started = time.monotonic()
-    with Progress("building", build_programs):
-        run_all(build_programs, report, 1)
-    with Progress("testing", programs):
+    with Progress("building", first):
+        run_all(first, report, 1)
+    builds = build_beside(later, report)
+    with Progress("testing", later + programs):
         run_all(programs, report, CORES + 1)
+        builds.join()
     unsteady = [] if chosen.all else run_unsteady_again(programs, report)
     note_unsteady(unsteady)
     if len(unsteady) > UNSTEADY_MAX:

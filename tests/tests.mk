@@ -6,6 +6,7 @@
 #@ make test-all   the same and the long runs
 #@ make chaos      break a fleet on purpose and check its history: ON=sqlite|redis|redis+zookeeper|redis+etcd|sentinel|cluster
 #@                 OVER=http FOR=60s SEED=N SAN=asan; make chaos-proof: that it notices when a check is missing
+#@ make scale      1000 hosts and 4096 shards in fake time: what agreeing costs, how soon it settles; HOSTS=N SHARDS=N
 #@ make mutants    remove each check in turn, and see which test notices
 #@ make model      check the model of the lease, and that it fails without each of its checks (two minutes)
 #@ make lint       clang-format, clang-tidy, cppcheck, tests/lint; make format: apply clang-format
@@ -13,13 +14,13 @@
 TEST_DEPS := $(DEPS) g++ clang clang-format clang-tidy cppcheck libclang-rt-14-dev libcmocka-dev python3 \
              python3-pytest procps valgrind nodejs ruby postgresql iproute2 redis-server redis-sentinel redis-tools \
              python3-redis zookeeper default-jre-headless python3-kazoo etcd-server etcd-client python3-jsonschema stunnel4 openssl \
-             curl chromium chromium-driver python3-selenium python3-pyte
-# These are large (Prometheus 332 MB; npm, which fetches axe-core); without them the tests that need them are skipped.
-ALL_DEPS  := $(TEST_DEPS) prometheus nginx-light npm
+             curl chromium chromium-driver python3-selenium python3-pyte scdoc node-redis ruby-redis
+# These are large (Prometheus 332 MB; Go 240 MB; npm, which fetches axe-core); without them the tests that need them are skipped.
+ALL_DEPS  := $(TEST_DEPS) prometheus nginx-light npm golang-go
 DEMO_DEPS := $(DEPS) python3
 
 .PHONY: test-deps all-deps demo-deps test test-all unit asan tsan contract sim fuzz e2e test-binaries fuzz-binaries villains syntax \
-        lint structure format format-check tidy cppcheck mutants chaos chaos-parts chaos-proof model
+        lint structure format format-check tidy cppcheck mutants scale chaos chaos-parts chaos-proof model
 
 test-deps:
 	$(call install_missing,$(TEST_DEPS))
@@ -53,29 +54,32 @@ UNIT_SRC := $(wildcard tests/unit/*/test_*.c)
 # Programs are named without the room of their source.
 UNIT     := $(patsubst %.c,$B/tests/unit/%,$(notdir $(UNIT_SRC)))
 # A contract suite is several files; what is not a test_*.c of its own is a library for them.
-COORD_CONTRACT_SRC := $(wildcard tests/contract/test_coord*.c)
-CONTRACT_SRC := $(filter-out $(COORD_CONTRACT_SRC),$(wildcard tests/contract/test_*.c))
-CONTRACT     := $(CONTRACT_SRC:tests/%.c=$B/tests/%)
-CONTRACT_OBJ := $(patsubst %.c,$B/obj/%.o,$(filter-out $(CONTRACT_SRC) $(COORD_CONTRACT_SRC),$(wildcard tests/contract/*.c)))
-COORD_CONTRACT     := $(COORD_CONTRACT_SRC:tests/%.c=$B/tests/%)
-COORD_CONTRACT_OBJ := $(patsubst %.c,$B/obj/%.o,$(wildcard tests/contract/coord/*.c))
+CONTRACT_SRC := $(wildcard tests/contract/*/test_*.c)
+CONTRACT     := $(patsubst %.c,$B/tests/contract/%,$(notdir $(CONTRACT_SRC)))
+COORD_CONTRACT := $(filter $B/tests/contract/test_coord%,$(CONTRACT))
+contract_obj  = $(patsubst %.c,$B/obj/%.o,$(filter-out $(CONTRACT_SRC),$(wildcard $(1:%=tests/contract/%/*.c))))
 SIM      := $B/tests/sim/test_sim
+SCALE    := $B/tests/scale/scale
 FUZZ     := $(patsubst tests/%.c,$B/tests/%,$(wildcard tests/fuzz/fuzz_*.c))
 TEST_PLUGINS := $(patsubst tests/plugins/%.c,$B/test-plugins/%.so,$(wildcard tests/plugins/*.c)) \
                 $(addprefix $B/test-plugins/,ledger-two.so statics.so statics-two.so)
 VILLAINS := $(patsubst tests/villains/%.c,$B/villains/%.so,$(wildcard tests/villains/*.c)) \
             $(patsubst tests/villains/%.cc,$B/villains/%.so,$(wildcard tests/villains/*.cc))
 
+scale:
+	@$(MAKE_PARALLEL) $(SCALE)
+	@$(SCALE) $(or $(HOSTS),1000) $(or $(SHARDS),4096)
+
 # What run.py asks for; SAN= chooses the folder.
 villains: $(VILLAINS)
-test-binaries: $(UNIT) $(SIM) $(CONTRACT) $(COORD_CONTRACT) $(TEST_PLUGINS) $B/libquiver.so.1 $B/tests/preload/world.so \
+test-binaries: $(UNIT) $(SIM) $(SCALE) $(CONTRACT) $(TEST_PLUGINS) $B/libquiver.so.1 $B/tests/preload/world.so \
                $B/tests/quiver-lacking
 fuzz-binaries: $(FUZZ)
 
 # Objects of tests are kept for the next make.
 .SECONDARY:
 
-TEST_INCLUDES := -Itests/unit $(addprefix -I,$(UNIT_ROOMS)) -Isdk -Itests/sim
+TEST_INCLUDES := -Itests/unit $(addprefix -I,$(UNIT_ROOMS)) -Isdk -Itests/sim -Itests/scale -Itests/contract/rig -Itests/contract/store
 $B/obj/tests/%.o: CPPFLAGS += $(TEST_INCLUDES)
 
 define link_test
@@ -85,9 +89,10 @@ endef
 $B/tests/%: $B/obj/tests/%.o $B/libruntime.a
 	$(link_test)
 $(foreach source,$(UNIT_SRC),$(eval $B/tests/unit/$(basename $(notdir $(source))): $B/obj/$(source:.c=.o)))
-$(UNIT): $B/libruntime.a
+$(foreach source,$(CONTRACT_SRC),$(eval $B/tests/contract/$(basename $(notdir $(source))): $B/obj/$(source:.c=.o)))
+$(UNIT) $(CONTRACT): $B/libruntime.a
 	$(link_test)
-$(UNIT) $(CONTRACT) $(COORD_CONTRACT): TEST_LIBS := -lcmocka
+$(UNIT) $(CONTRACT): TEST_LIBS := -lcmocka
 $(FUZZ): TEST_LIBS := -fsanitize=fuzzer
 
 # The way an author does it: the plugin's own source, the mock, and the test.
@@ -99,12 +104,14 @@ $B/tests/unit/test_pipe: $(patsubst %.c,$B/obj/%.o,$(wildcard plugins/pipe/*.c))
 $B/tests/unit/test_sql: $(patsubst %.c,$B/obj/%.o,$(wildcard plugins/sql/*.c)) $B/obj/plugins/common/command.o $B/libquiver-mock.a
 $B/tests/unit/test_sql: LDLIBS += -lpq
 
-$B/libcontract.a: $(CONTRACT_OBJ)
-$(CONTRACT) $(COORD_CONTRACT): $B/libcontract.a
-$(COORD_CONTRACT): $(COORD_CONTRACT_OBJ)
+$B/libcontract.a: $(call contract_obj,rig store redis)
+$(CONTRACT): $B/libcontract.a
+$(COORD_CONTRACT): $(call contract_obj,coord)
 $(CONTRACT): | $B/tests/preload/clock.so
 
 $(SIM): $(patsubst %.c,$B/obj/%.o,$(wildcard tests/sim/*.c))
+$(SCALE): $(patsubst %.c,$B/obj/%.o,$(wildcard tests/scale/*.c))
+$(SCALE): TEST_LIBS := -Wl,--wrap=coord_open
 
 # A build of its own: it lacks a feature, since its table stands before the library's.
 $B/tests/quiver-lacking: $B/obj/runtime/main.o $B/obj/tests/lacking/features.o $B/libruntime.a
@@ -160,7 +167,7 @@ syntax: $(filter-out build/clang/tests/villains/% build/clang/tests/bench/peers/
 
 build/clang/%.ok: %.c $(filter %.h,$(C_FILES))
 	@mkdir -p $(@D)
-	@clang -fsyntax-only $(CPPFLAGS) $(CFLAGS) -Werror $(TEST_INCLUDES) -Itests/contract -Itests/bench $<
+	@clang -fsyntax-only $(CPPFLAGS) $(CFLAGS) -Werror $(TEST_INCLUDES) -Itests/bench $<
 	@touch $@
 
 lint: test-deps

@@ -26,6 +26,7 @@ import plots
 import programs
 import rates
 import reload
+import seats
 import sql
 from on_redis import OnRedis
 from on_sqlite import OnSqlite
@@ -37,7 +38,7 @@ LONG_PART_S = 3600
 
 ON_A_STORE = {
     "through": rates.measure_through, "durable": rates.measure_durable, "submit": rates.measure_submit,
-    "latency": latency.measure_latency, "half": latency.measure_half, "hot": hot.measure_hot,
+    "latency": latency.measure_latency, "half": latency.measure_half, "hot": hot.measure_hot, "ordered": hot.measure_ordered,
     "handlers": handlers.measure_handlers, "batch": handlers.measure_batch, "idle": idle.measure_idle,
     "drain": growth.measure_drain, "backlog": growth.measure_backlog, "shards": growth.measure_shards,
     "hosts": growth.measure_hosts, "http": over_http.measure_http, "payload": growth.measure_payload, "keys": growth.measure_keys}
@@ -47,7 +48,7 @@ def parts_of(with_peers):
     """Everything there is: {group.part: measure(table, options)}."""
     found = {f"{kind.name}.{name}": functools.partial(measure, kind=kind)
              for kind in (OnRedis, OnSqlite) for name, measure in ON_A_STORE.items()}
-    for group, parts in (("fleet", failover.PARTS), ("reload", reload.PARTS), ("more", programs.PARTS),
+    for group, parts in (("fleet", failover.PARTS), ("fleet", seats.PARTS), ("reload", reload.PARTS), ("more", programs.PARTS),
                          ("more", languages.PARTS), ("more", sql.PARTS), ("peers", on_peers.PARTS if with_peers else {})):
         found.update({f"{group}.{name}": measure for name, measure in parts.items()})
     return found

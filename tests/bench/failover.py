@@ -17,7 +17,7 @@ from processes import QUIVER, ROOT, Folder, wait_until
 from supply import Supply
 from table import Table, share
 
-sys.path.append(str(ROOT / "tests" / "e2e"))
+sys.path.append(str(ROOT / "tests" / "e2e" / "support"))
 from backings import OnZooKeeper, servers  # noqa: E402
 from fleet import Backing, Fleet  # noqa: E402
 

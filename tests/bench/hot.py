@@ -41,3 +41,12 @@ def measure_hot(table, options, kind):
                   how=f"{place.level}; median / best")
         table.add("hot key: others' rate beside it / without it", statistics.median(ratios), "", bar="hot.others",
                   how=f"{place.level}; median of {ROUNDS}")
+
+
+def measure_ordered(table, options, kind):
+    """One key alone, whose tasks come to handle_many in calls of up to 256."""
+    with opened(kind, handler='batch = { max = 256; wait = "1ms"; same_key = true; };') as place:
+        place.start().warm()
+        rate = best_rate(place, options.tasks, ROUNDS, key="hot")
+        table.add("hot key: one key alone, ordered batches of 256", rate, "tasks/s", bar="hot.ordered",
+                  how=f"{place.level}; best of {ROUNDS}")

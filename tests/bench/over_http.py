@@ -2,7 +2,7 @@
 import contextlib
 import socket
 
-from latency import IDLE_RATE, WARM, add_shares, latencies
+from latency import IDLE_RATES, WARM, add_shares, latencies
 from place import opened, words
 from processes import TOOLS, output, running, wait_until
 from table import share
@@ -36,7 +36,7 @@ class Door:
 
     def waits(self, count):
         """From the request to the outcome, in ms, of an idle host."""
-        found = output(self.words("wait", tasks=WARM + count, rate=IDLE_RATE)).split()
+        found = output(self.words("wait", tasks=WARM + count, rate=IDLE_RATES[0])).split()
         return [float(ms) for ms in found][WARM:]
 
     @contextlib.contextmanager
@@ -66,9 +66,9 @@ def measure_http(table, options, kind):
         table.add("HTTP: lines of JSON", max(lines), "tasks/s", how=f"one request; best of {options.rounds}")
         table.add("HTTP: lines, of the client library", max(lines) / max(bulk), "", bar="http.lines",
                   how=f"1000 in one step: {max(bulk):,.0f} tasks/s")
-        plain, _ = latencies(place, WARM + options.singles, WARM, step=1, rate=IDLE_RATE, stamp=1)
+        plain, _ = latencies(place, WARM + options.singles, WARM, step=1, rate=IDLE_RATES[0], stamp=1)
         waits = door.waits(options.singles)
-        how = f"{options.singles} requests, {1000 // IDLE_RATE} ms apart at least"
+        how = f"{options.singles} requests, {1000 // IDLE_RATES[0]} ms apart at least"
         add_shares(table, "HTTP: request to outcome, idle", waits, how)
         table.add("HTTP: request to outcome, of the idle latency", share(waits, .5) / share(plain, .5), "x", bar="http.wait",
                   how=f"p50 of submit to handle(): {share(plain, .5):.3f} ms")

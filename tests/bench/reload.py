@@ -16,7 +16,7 @@ from processes import QUIVER, ROOT, Folder
 from supply import Supply
 from table import Table, share
 
-sys.path.append(str(ROOT / "tests" / "e2e"))
+sys.path.append(str(ROOT / "tests" / "e2e" / "support"))
 from hosts import wait_until  # noqa: E402
 from redis_hosts import RedisHost, RedisServer  # noqa: E402
 from sites import Site, add, task  # noqa: E402

@@ -10,7 +10,7 @@ import time
 from processes import QUIVER, ROOT, Folder
 from table import Table
 
-sys.path.append(str(ROOT / "tests" / "e2e"))
+sys.path.append(str(ROOT / "tests" / "e2e" / "support"))
 from hosts import Host, wait_until  # noqa: E402
 from postgres import Postgres  # noqa: E402
 

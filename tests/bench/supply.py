@@ -4,7 +4,7 @@ import threading
 
 from processes import ROOT
 
-sys.path.append(str(ROOT / "tests" / "e2e"))
+sys.path.append(str(ROOT / "tests" / "e2e" / "support"))
 from hosts import wait_until  # noqa: E402
 
 

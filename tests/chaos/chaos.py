@@ -20,7 +20,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-sys.path[:0] = [str(HERE), str(ROOT / "tests" / "e2e")]
+sys.path[:0] = [str(HERE), str(ROOT / "tests" / "e2e" / "support")]
 
 import nemeses  # noqa: E402
 from places import BACKINGS  # noqa: E402
@@ -196,6 +196,7 @@ class Run:
                 h.taken += taken
                 h.commits += commits
         h.lines = read_lines(crowd.folder / "ledger")
+        h.free = {line.key: int(line.id.rpartition("-")[2]) for line in h.lines if line.key.startswith("free-")}
         listed = crowd.cli("dead", "list", "--json", "--limit", "1000000")
         for record in map(json.loads, listed.stdout.splitlines()):
             h.dead.append(Dead(record["id"], number_of(record["payload"]), record["reason"]))

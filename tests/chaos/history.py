@@ -54,8 +54,12 @@ class History:
     moves: list = dataclasses.field(default_factory=list)  # (shard, when): it went from one server to another
     finished_ns: int = 0  # nothing was left to do; 0: there was, until patience ended
     stall_s: float = 0.0  # … because nothing had moved for so long
+    free: dict = dataclasses.field(default_factory=dict)  # the shards of tasks without a key, by their name
 
     def shard(self, key):
+        """A task without a key goes by another name in the books: free-NUMBER; its id says the shard."""
+        if key in self.free:
+            return self.free[key]
         return zlib.crc32(key.encode()) % self.shards
 
 
@@ -72,6 +76,7 @@ def read_lines(path):
     for text in path.read_text().splitlines():
         what, at, key, task_id, name, attempt, epoch, start, outcome, *_ = text.split(" ")
         number, arrow, fence = name.partition(">")
+        key = f"free-{number}" if key == task_id else key
         lines.append(Line(what, int(at), key, task_id, number + arrow, int(attempt), int(epoch), int(start),
                           int(outcome), read_fence(fence) if arrow else None))
     return lines

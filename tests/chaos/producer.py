@@ -24,10 +24,15 @@ def end(*_):
     is_over = True
 
 
-def draw(chance, number, name, folder):
-    """A task: mostly short and well behaved.  Those of the first key may be merged."""
+def draw(chance, number, name, folder, is_free):
+    """A task: mostly short and well behaved.  Those of the first key may be merged; some have none, take long and so run on
+    whatever host has a free seat."""
     place = chance.randrange(KEYS)
     key = f"k{name}-{place}"
+    if is_free and chance.random() < 0.06:
+        words = [number, f"us:{chance.randrange(100_000, 900_000)}", "stamp"]
+        return {"number": number, "key": f"free-{number}", "free": True, "lane": "normal", "follow_up": None, "merge": False,
+                "delay_ms": 0, "payload": " ".join(map(str, words))}
     task = {"number": number, "key": key, "lane": "high" if chance.random() < 0.15 else "normal", "follow_up": None,
             "merge": place == 0, "delay_ms": chance.randrange(1, 800) if chance.random() < 0.05 and place else 0}
     words = [number, f"us:{int(chance.expovariate(1 / 3000))}"]
@@ -59,7 +64,7 @@ def main():
         tasks = []
         for _ in range(chance.randrange(1, 9)):
             count += 1
-            tasks.append(draw(chance, f"{name}.{count}", name.partition(".")[0], folder))
+            tasks.append(draw(chance, f"{name}.{count}", name.partition(".")[0], folder, over == "client"))
         book.write({"what": "ask", "number": t["number"], "key": t["key"], "lane": t["lane"],
                     "is_delayed": t["delay_ms"] > 0, "is_merge": t["merge"], "follow_up": t["follow_up"], "is_safe": safe == "1"}
                    for t in tasks)

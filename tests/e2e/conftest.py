@@ -2,14 +2,16 @@
 import os
 import pathlib
 import random
+import sys
 import tempfile
 
 import pytest
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "e2e" / "support"))
+
 from hosts import Host
 from runs import Tries
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,6 @@
 /* The features of a build that lacks one: those of the real table but the one that QUIVER_LACKS names, or none of them
- * if that is "all".  Linked before the library, it takes the place of that table.  tests/e2e/test_app.py runs it beside
- * the real build. */
+ * if that is "all".  Linked before the library, it takes the place of that table.  tests/e2e/fleet/test_app.py runs it
+ * beside the real build. */
 #define store_features       real_features
 #define store_features_count real_features_count
 #include "../../runtime/store/features.c"

@@ -6,7 +6,7 @@
 - Who may include whom: the rooms and their allowed neighbours stand in MAY_INCLUDE.  A header NAME_private.h is for its
   own folder.  A host's parts do not know struct host.
 - A struct, union or enum tag is defined once in all of runtime/, so that grep finds the one place.
-- A unit test is in a room of tests/unit, where make finds it.
+- A test is in a room of tests/unit, tests/contract or tests/e2e, where make and run.py find it.
 - A file that a comment names exists; so do the files and functions that the tour (runtime/README.md) names.
 - A comment stands alone: none begins with "…".
 - Words that stand for a thing that has another word in the design are not used.
@@ -22,11 +22,12 @@ MAY_INCLUDE = {
     ".": {"base", "cli", "runner", "guard", "trace"},
     "base": set(),
     "id": {"base"},
-    "config": {"base", "id", "store", "coord", "schedule"},
+    "config": {"base", "id", "store", "coord", "schedule", "tls"},
     "task": {"base"},
     "ring": {"base"},
+    "tls": {"base"},
     "trace": {"base"},
-    "redis": {"base"},
+    "redis": {"base", "tls"},
     "store": {"base", "id", "task"},
     "store/sqlite": {"base", "id", "task", "store"},
     "store/redis": {"base", "id", "task", "store", "redis"},
@@ -40,7 +41,7 @@ MAY_INCLUDE = {
     "guard": {"base", "ring", "store", "coord"},
     # host/ itself puts its rooms together; none of them knows it.
     "host": {"base", "id", "config", "task", "ring", "store", "coord", "guard", "http", "view", "look", "schedule", "host/shard", "host/handler", "host/pool",
-             "host/limit", "host/membership", "host/remote", "host/report", "host/schedule", "host/service", "worker"},
+             "host/confine", "host/limit", "host/lend", "host/membership", "host/remote", "host/report", "host/schedule", "host/service", "worker"},
     "host/service": {"base", "id", "coord", "ring", "store", "host/pool"},
     "host/report": {"base", "config", "task", "store", "http", "view", "host/shard", "host/handler", "host/limit", "host/pool",
                     "host/membership", "host/remote", "host/schedule"},
@@ -49,15 +50,17 @@ MAY_INCLUDE = {
     "host/shard": {"base", "config", "task", "ring", "store", "schedule", "worker", "host/handler", "host/limit", "host/pool",
                    "host/membership"},
     "host/handler": {"base", "config", "task", "ring", "store", "host/limit", "host/shard", "host/pool", "host/membership",
-                     "host/remote"},
-    "host/remote": {"base", "config", "ring", "store", "worker", "host/shard", "host/handler"},
-    "host/pool": {"base", "config", "task", "ring", "trace", "host/handler"},
+                     "host/remote", "host/lend"},
+    "host/remote": {"base", "config", "ring", "store", "worker", "host/shard", "host/handler", "host/lend"},
+    "host/lend": {"base", "config", "task", "ring", "store", "worker", "host/shard", "host/handler", "host/pool", "host/remote"},
+    "host/pool": {"base", "config", "task", "ring", "trace", "host/confine", "host/handler"},
+    "host/confine": {"base", "config", "ring"},
     "host/membership": {"base", "config", "store", "coord"},
     "view": {"base", "id", "task", "store", "host/membership"},
     "look": {"base", "task", "store", "coord", "view", "schedule"},
     "client": {"base", "id", "config", "task", "store", "coord", "view", "worker"},
     "http": {"base", "config", "task", "store", "coord", "view", "look", "worker", "schedule"},
-    "cli": {"base", "id", "config", "task", "ring", "coord", "client", "view", "look", "host", "runner", "guard", "schedule"},
+    "cli": {"base", "id", "config", "task", "ring", "coord", "client", "view", "look", "host", "runner", "guard", "schedule", "tls"},
     "worker": {"base", "task", "ring", "store", "view"},
 }
 # The files that put a host together out of its parts.
@@ -163,8 +166,9 @@ def check_tree(root):
         for room in sorted(p.name for p in runtime.iterdir() if p.is_dir()):
             if f"`{room}/" not in tour.read_text():
                 yield f"runtime/README.md:1: the tour does not name {room}/"
-    for test in sorted((root / "tests" / "unit").glob("test_*.c")):
-        yield f"tests/unit/{test.name}:1: nobody builds it here: unit tests are in rooms, tests/unit/ROOM/"
+    for suite in ("unit", "contract", "e2e"):
+        for test in sorted((root / "tests" / suite).glob("test_*")):
+            yield f"tests/{suite}/{test.name}:1: nobody runs it here: tests are in rooms, tests/{suite}/ROOM/"
 
 
 def main():

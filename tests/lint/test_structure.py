@@ -29,7 +29,9 @@ BREACHES = {
     "the tour names no file": ("runtime/README.md", "Read `host/nowhere.c`.\n", "names host/nowhere.c"),
     "the tour names no function": ("runtime/README.md", "Then `nothing_at_all()`.\n", "names nothing_at_all()"),
     "the tour leaves a room out": ("runtime/view/status.h", "int a;\n", "the tour does not name view/"),
-    "a unit test without a room": ("tests/unit/test_a.c", "int a;\n", "unit tests are in rooms"),
+    "a unit test without a room": ("tests/unit/test_a.c", "int a;\n", "tests are in rooms, tests/unit/ROOM/"),
+    "a contract test without a room": ("tests/contract/test_a.c", "int a;\n", "tests are in rooms, tests/contract/ROOM/"),
+    "an end-to-end test without a room": ("tests/e2e/test_a.py", "", "tests are in rooms, tests/e2e/ROOM/"),
     "an old word": ("runtime/base/a.c", "struct berth_list;\n", "has another word in the design"),
 }
 

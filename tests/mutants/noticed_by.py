@@ -2,3 +2,4 @@
 UNIT = "unit/test_{}".format
 CONTRACT = "contract/test_{}".format
 SIM = "sim/test_sim"
+SCALE = "scale/scale"

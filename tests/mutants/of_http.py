@@ -3,10 +3,10 @@ from noticed_by import UNIT
 
 MUTANTS = [
     # --- a request's head
-    ("json line: half a character is one", "runtime/http/json_line.c",
-     '(c == 0xed && next > 0x9f) ||', '', [UNIT("json_line")]),
-    ("json line: characters in more bytes than they need", "runtime/http/json_line.c",
-     'if (c < 0xc2 ||', 'if (c < 0xc0 ||', [UNIT("json_line")]),
+    ("json line: half a character is one", "runtime/base/strings.c",
+     '(*at == 0xed && at[1] > 0x9f) ||', '', [UNIT("json_line")]),
+    ("json line: characters in more bytes than they need", "runtime/base/strings.c",
+     '*at >= 0xc2 &&', '*at >= 0xc0 &&', [UNIT("json_line")]),
     ("json line: a half of a pair", "runtime/http/json_line.c",
      'if (first > 0xdbff || !has_second)', 'if (first > 0xdbff)', [UNIT("json_line")]),
     ("json line: a NUL in a name", "runtime/http/json_line.c", 'if (s->has_nul)', 'if (false)', [UNIT("json_line")]),

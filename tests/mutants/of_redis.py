@@ -2,6 +2,24 @@
 from noticed_by import CONTRACT, UNIT
 
 MUTANTS = [
+    ("redis: an error inside a script names neither script nor key", "runtime/redis/error_reply.c",
+     'script ? strstr(said, "user_script") : NULL', "NULL", [CONTRACT("redis")]),
+    # --- rights
+    ("redis: a producer writes to any key that ends so", "runtime/store/redis/rights.c",
+     '"[0-9]");', '"*");', [CONTRACT("store_redis_rights")]),
+    ("redis: a producer reads tasks", "runtime/store/redis/rights.c",
+     '"+rpush +llen"', '"+rpush +llen +lrange"', [CONTRACT("store_redis_rights")]),
+    ("redis: an operator rings", "runtime/store/redis/rights.c",
+     "if (!is_of_hosts[i])", "rights_add_commands(to, COMMANDS(\"info\"));\n                if (!is_of_hosts[i])",
+     [CONTRACT("store_redis_rights")]),
+    ("redis: forgotten scripts stay so", "runtime/redis/server.c",
+     "                load_scripts(server);\n", "", [CONTRACT("store_redis_rights")]),
+    ("redis: CONFIG is asked for at each login", "runtime/redis/login.c",
+     "conn->redis->is_config_refused = true;", "conn->redis->is_config_refused = false;", [CONTRACT("redis_life")]),
+    ("redis: an exception is taken for an answer", "runtime/redis/conn.c",
+     "if (command->has_prefix) {\n                /*", "if (false) {\n                /*", [CONTRACT("redis_bell")]),
+    ("redis: nothing is excepted from ringing", "runtime/redis/conn.c",
+     "command->has_prefix = conn->is_tracking;", "command->has_prefix = false;", [CONTRACT("redis_bell")]),
     # --- notes
     ("redis: newlines are lost", "runtime/store/redis/lua/lib/note.lua",
      "'\\n', '\\31')", "'\\n', ' ')", [CONTRACT("store_redis")]),
@@ -107,7 +125,7 @@ MUTANTS = [
      "local granted = closed and 0 or math.min", "local granted = math.min", [CONTRACT("store_redis")]),
     ("redis limits: a closed value has room", "runtime/store/redis/lua/records/limit_take.lua",
      "local room = not closed and count", "local room = count", [CONTRACT("store_redis")]),
-    ("redis limits: anybody keeps", "runtime/store/redis/lua/records/limit_take.lua", "math.min(keep, own)", "keep", [CONTRACT("store_redis")]),
+    ("redis limits: what runs is not counted", "runtime/store/redis/lua/records/limit_take.lua", "(is_own or count < HOLDERS_MAX) and keep or 0", "0", [CONTRACT("store_redis")]),
     ("redis limits: any number of values", "runtime/store/redis/lua/records/limit_take.lua",
      "is_full = redis.call('HLEN', values) >= values_max", "is_full = false", [CONTRACT("store_redis")]),
     ("redis limits: an older definition is used", "runtime/store/redis/lua/records/limit_take.lua", "if stored and stored[1] >= d[1] then",

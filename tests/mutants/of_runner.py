@@ -27,6 +27,8 @@ MUTANTS = [
      [UNIT("runner_seat")]),
 
     # --- LATER
+    ("ring: a seat that polled leaves the others asleep", "runtime/ring/runner_side.c",
+     "if (!has_cells(h) || !atomic_load(&h->seats_asleep))\n                return;", "return;", [UNIT("ring")]),
     ("ring: a runner may not say LATER", "runtime/ring/host_side.c",
      "outcome <= OUTCOME_UNAVAILABLE) || outcome == OUTCOME_LATER ||", "outcome <= OUTCOME_UNAVAILABLE) ||",
      [UNIT("runner_seat")]),
@@ -41,6 +43,12 @@ MUTANTS = [
     ("lease page: the epoch", "runtime/ring/leases.c",
      "return now_ns < until_ns && atomic_load_explicit(&l->slots[index].epoch, memory_order_acquire) == epoch;",
      "return now_ns < until_ns;", [UNIT("ring"), UNIT("runner_seat"), UNIT("ring_seats")]),
+    ("seat: what follows one that is not done", "runtime/runner/seat.c",
+     "is_over |= s->outcomes[i] != QV_DONE;", "", [UNIT("runner_seat")]),
+    ("seat: over for other keys, too", "runtime/runner/seat.c",
+     "is_over &= follows(s, index);", "", [UNIT("runner_seat")]),
+    ("ring: a cell starts its entry's next task", "runtime/ring/runner_side.c",
+     "        if ((ticket & 0xffff) != cell.ticket)\n                return false;\n", "", [UNIT("ring")]),
     ("seat: started without winning the entry", "runtime/ring/runner_side.c",
      "        if (!atomic_compare_exchange_strong_explicit(&e->word, &word, RING_WORD(ticket, seat, ENTRY_STARTED),\n"
      "                    memory_order_acq_rel, memory_order_relaxed))\n                return false;",

@@ -35,7 +35,7 @@ MUTANTS = [
     ("merge model: sqlite, each counts as one", "runtime/store/sqlite/shard/merge.c",
      "note_merge(&into.note, s->now_ms, outcome->merged_count);", "note_merge(&into.note, s->now_ms, 1);", [CONTRACT("store_model")]),
     ("merge model: sqlite, no more of the key is taken", "runtime/store/sqlite/shard/advance.c",
-     "|| outcome->kind == STORE_DEAD || outcome->kind == STORE_MERGE)", "|| outcome->kind == STORE_DEAD)", [CONTRACT("store_model")]),
+     "outcome->kind == STORE_MERGE || outcome->kind == STORE_MOVE)", "outcome->kind == STORE_MOVE)", [CONTRACT("store_model")]),
     ("merge model: sqlite, a due key brings twice as many", "runtime/store/sqlite/shard/claim.c",
      "min_u64(claim->want[lane], STORE_MERGE_TASKS) - 1", "min_u64(claim->want[lane], 2 * STORE_MERGE_TASKS) - 1", [CONTRACT("store_model")]),
     ("merge: sqlite, all are remembered", "runtime/store/sqlite/shard/merge.c",

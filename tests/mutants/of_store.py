@@ -7,6 +7,24 @@ MUTANTS = [
      "return now_ms - max_u64(since_ms, created_ms < now_ms ? created_ms : 0);", "return now_ms - since_ms;",
      [UNIT("view_status")]),
 
+    # --- another lane
+    ("move: a schedule's", "runtime/store/admin.c", "        if (is_of_schedule(move->id))\n", "        if (false && is_of_schedule(move->id))\n",
+     [CONTRACT("store_sqlite")]),
+    ("move: a key's order without force", "runtime/store/admin.c",
+     "task->envelope.key.size && !is_forced)", "task->envelope.key.size && false)", [CONTRACT("store_sqlite")]),
+    ("move: an outcome to the same lane", "runtime/store/store.c",
+     " || outcome->lane == STORE_SEQ_LANE(outcome->task.seq)))", "))", [CONTRACT("store_sqlite")]),
+    ("move: the first of a key that waits, SQLite", "runtime/store/sqlite/admin/tasks.c",
+     "if (is_retrying(s, shard, move)) {", "if (false && is_retrying(s, shard, move)) {", [CONTRACT("store_sqlite")]),
+    ("move: what an owner holds, SQLite", "runtime/store/sqlite/admin/tasks.c",
+     "*ret_is_owners = !is_queued && shard->is_held;", "*ret_is_owners = false;", [CONTRACT("store_sqlite")]),
+    ("move: the first of a key that waits, Redis", "runtime/store/redis/lua/admin/move.lua",
+     "if k.state == 'parked' and", "if false and", [CONTRACT("store_redis")]),
+    ("move: no mark is left", "runtime/store/redis/lua/admin/move.lua",
+     "\tmarks[lane] = marks[lane] + 1\n", "", [CONTRACT("store_redis")]),
+    ("move: what an owner holds, Redis", "runtime/store/redis/lua/admin/move.lua", "== 'held ' then", "== '' then",
+     [CONTRACT("store_redis")]),
+
     # --- merging
     ("merge: submitted before it is on", "runtime/store/store.c",
      'if (e.is_merge && !store_app_has(&store->record, "merge"))', "if (false)", [CONTRACT("store_sqlite")]),
@@ -65,7 +83,8 @@ MUTANTS = [
      [CONTRACT("store_sqlite")]),
 
     # --- limits
-    ("limits: anybody keeps", "runtime/store/limit_share.c", "min_u64(s->keep, held.own)", "s->keep", [UNIT("limit_share")]),
+    ("limits: what runs is not counted", "runtime/store/limit_share.c", "is_listed ? s->keep : 0", "0", [UNIT("limit_share")]),
+    ("limits: any number of holders keep", "runtime/store/limit_share.c", "is_listed ? s->keep : 0", "s->keep", [UNIT("limit_share")]),
     ("limits: a late call takes away", "runtime/store/limit_share.c", "if (held.own_call > s->call) {", "if (false) {", [UNIT("limit_share")]),
     ("limits: a closed value grants", "runtime/store/limit_share.c", "s->granted = b.closed_ms ? 0 : min_u64", "s->granted = min_u64",
      [UNIT("limit_share")]),

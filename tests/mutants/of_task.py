@@ -9,6 +9,13 @@ MUTANTS = [
      "                if (text.size > NOTE_CHECKPOINT_MAX)\n                        return -EBADMSG;\n", "", [UNIT("envelope")]),
 
     # --- times
+    ("log: a key that looks like a number is one", "runtime/base/log.c", " && !log_is_number(value, strlen(value))", "",
+     [UNIT("base")]),
+    ("log: a value over lines has no length in the journal", "runtime/base/log/format.c", "if (!memchr(value, '\\n', size))",
+     "if (true)", [UNIT("log_format")]),
+    ("log: bytes that are no UTF-8 in JSON", "runtime/base/log/format.c", "else if (!n)", "else if (false)", [UNIT("log_format")]),
+    ("log: a quoted number is a number", "runtime/base/log/format.c", "!pair.is_quoted && ", "", [UNIT("log_format")]),
+    ("log: waits for the journal", "runtime/base/log/journal.c", "errno != EAGAIN && ", "", [UNIT("log_format")]),
     ("time: the first of two", "runtime/base/timestamp.c", "if (found > 1)", "if (found > 2)", [UNIT("timestamp")]),
     ("time: any day of a month", "runtime/base/timestamp.c",
      "return (month != 2 || t->tm.tm_mday < 29 || is_leap) &&", "return", [UNIT("timestamp")]),

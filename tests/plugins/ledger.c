@@ -25,7 +25,8 @@
  *                          if FILE is not there: make it, and die, hang for ever, or end the runner without a word
  *
  * A line is "start|end NANOSECONDS KEY ID NUMBER ATTEMPT EPOCH START OUTCOME CHECKPOINT BUILD", in one write.  BUILD
- * tells versions of this plugin apart. */
+ * tells versions of this plugin apart.  A batch begins with a line "batch …" of its first task, whose OUTCOME is the
+ * number of tasks in it. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <quiver/plugin.h>
@@ -253,6 +254,14 @@ static int32_t ledger_handle(void *self, const struct qv_task *task)
         return outcome;
 }
 
+static void ledger_handle_many(void *self, const struct qv_task *const *tasks, uint32_t count, int32_t *outcomes)
+{
+        write_line(self, tasks[0], "batch", (int32_t)count);
+        for (uint32_t i = 0; i < count; i++)
+                if (!qv_is_over(tasks, i, outcomes))
+                        outcomes[i] = ledger_handle(self, tasks[i]);
+}
+
 static int32_t ledger_init(const struct qv_host *host, void **ret_self)
 {
         const char *path = qv_config(host, "path", "");
@@ -275,4 +284,4 @@ static void ledger_close(void *self)
         free(ledger);
 }
 
-QV_PLUGIN("ledger", VERSION, QV_THREADS, ledger_init, ledger_handle, ledger_close, NULL)
+QV_PLUGIN("ledger", VERSION, QV_THREADS, ledger_init, ledger_handle, ledger_close, ledger_handle_many)

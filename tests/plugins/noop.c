@@ -60,7 +60,8 @@ static int32_t noop_handle(void *self, const struct qv_task *task)
 static void noop_handle_many(void *self, const struct qv_task *const *tasks, uint32_t count, int32_t *outcomes)
 {
         for (uint32_t i = 0; i < count; i++)
-                outcomes[i] = record(self, tasks[i]);
+                if (!qv_is_over(tasks, i, outcomes))
+                        outcomes[i] = record(self, tasks[i]);
         take_time(self);
 }
 

@@ -5,8 +5,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "../zookeepers.h"
 #include "place_servers.h"
+#include "zookeepers.h"
 
 const void *row_of(const struct world *w, const void *rows, size_t count, size_t size)
 {

@@ -2,8 +2,8 @@
 #ifndef QUIVER_TESTS_CONTRACT_COORD_OUTAGES_H
 #define QUIVER_TESTS_CONTRACT_COORD_OUTAGES_H
 
-#include "../proxy.h"
 #include "harness.h"
+#include "proxy.h"
 
 /* A session that no outage of a test outlasts. */
 #define LONG_MS 20000

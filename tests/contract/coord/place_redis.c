@@ -3,10 +3,13 @@
 #include "harness.h"
 
 #include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "place_redis.h"
 
 static struct redis_server server;
+static char users_file[] = "/tmp/quiver-acl-XXXXXX"; /* so that a server that is started again knows its users */
 
 struct redis_server *place_redis(void)
 {
@@ -16,6 +19,7 @@ struct redis_server *place_redis(void)
 static void stop_server(void)
 {
         server_free(&server);
+        (void)unlink(users_file);
 }
 
 static void place_heal(void *place)
@@ -24,11 +28,31 @@ static void place_heal(void *place)
         (void)kill(server.pid, SIGCONT);
 }
 
+/* The users of the suite's two apps: with the rights that quiver check --acl prints for the coordination, and no
+ * others.
+ */
+static void add_users(void)
+{
+        static const char *const apps[] = { "test", "other" };
+        for (size_t i = 0; i < 2; i++) {
+                struct rights rights = { 0 };
+                const struct coord_options options = { .url = server.url, .app = apps[i] };
+                assert_true(coord_rights(&options, false, &rights));
+                server_add_user(&server, apps[i], &rights);
+                rights_free(&rights);
+        }
+        server_ok(&server, "ACL SAVE");
+}
+
 static void *place_create(void)
 {
         if (!server.pid) {
-                server_start(&server, "--appendonly", "no", "--save", "", (char *)NULL);
+                int fd = mkstemp(users_file);
+                assert_true(fd >= 0);
+                (void)close(fd);
+                server_start(&server, "--appendonly", "no", "--save", "", "--aclfile", users_file, (char *)NULL);
                 (void)atexit(stop_server);
+                add_users();
         }
         server_ok(&server, "FLUSHALL");
         return &server;
@@ -43,6 +67,12 @@ static void place_options(void *place, struct coord_options *options)
 {
         (void)place;
         options->url = server.url;
+        if (options->app && !strcmp(options->app, "other"))
+                options->user = "other";
+        else if (!options->user)
+                options->user = "test";
+        if (!options->password)
+                options->password = "secret";
 }
 
 static void place_cut(void *place)

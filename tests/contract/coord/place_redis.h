@@ -2,7 +2,7 @@
 #ifndef QUIVER_TESTS_CONTRACT_COORD_PLACE_REDIS_H
 #define QUIVER_TESTS_CONTRACT_COORD_PLACE_REDIS_H
 
-#include "../servers.h"
+#include "servers.h"
 
 /* Started with the first place. */
 struct redis_server *place_redis(void);

@@ -2,9 +2,9 @@
  * own, and are cut off by stopping their processes. */
 #include "harness.h"
 
-#include "../etcds.h"
-#include "../zookeepers.h"
+#include "etcds.h"
 #include "place_servers.h"
+#include "zookeepers.h"
 
 static struct ensemble servers;
 

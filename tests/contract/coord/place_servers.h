@@ -2,7 +2,7 @@
 #ifndef QUIVER_TESTS_CONTRACT_COORD_PLACE_SERVERS_H
 #define QUIVER_TESTS_CONTRACT_COORD_PLACE_SERVERS_H
 
-#include "../ensemble.h"
+#include "ensemble.h"
 
 /* Started with the first place. */
 struct ensemble *place_servers(void);

@@ -1,7 +1,0 @@
-/* The contract of coord.h, on the driver that QUIVER_COORD_DRIVER names. */
-#include "coord/harness.h"
-
-int main(void)
-{
-        return run_suite();
-}
