@@ -67,14 +67,14 @@ BUILD_QUIETLY = set -o pipefail; $(MAKE_PARALLEL) build 2>&1 | awk -v all=$(word
 LIB_SRC  := $(filter-out runtime/main.c,$(shell find runtime -name '*.c'))
 # The threads that TSan looks at, and the bytes that fuzzers write, meet only some of it.
 ifeq ($(SAN),tsan)
-LIB_SRC  := $(wildcard runtime/base/*.c runtime/ring/*.c runtime/base/setting_list.c)
+LIB_SRC  := $(wildcard runtime/base/*.c runtime/base/*/*.c runtime/ring/*.c)
 endif
 ifeq ($(SAN),fuzz)
-LIB_SRC  := $(wildcard runtime/base/*.c runtime/config/*.c runtime/ring/*.c runtime/task/*.c runtime/id/*.c runtime/worker/*.c runtime/client/http_answer.c runtime/client/work_json.c runtime/host/last_run.c runtime/store/*.c \
-              runtime/store/*/*.c runtime/store/*/*/*.c runtime/coord/*.c runtime/host/membership/assign*.c runtime/host/membership/*_doc.c) \
-            $(addprefix runtime/coord/local/,log.c replica.c tree.c) $(addprefix runtime/host/shard/,window.c pending_outcome.c) \
-            $(addprefix runtime/coord/redis/,op.c reply.c request.c session.c watch.c) $(filter-out %/open.c %/end_session.c %/http.c %/curl_api.c,$(wildcard runtime/coord/etcd/*.c)) runtime/cli/dump/dump_read.c runtime/http/reader.c runtime/http/json_line.c runtime/http/json_line_value.c $(addprefix runtime/view/,headers.c json.c text.c hour.c)
-LIB_SRC  := $(filter-out %_io.c,$(LIB_SRC)) $(wildcard runtime/schedule/*.c)
+LIB_SRC  := $(wildcard runtime/base/*.c runtime/base/*/*.c runtime/config/*.c runtime/ring/*.c runtime/task/*.c runtime/id/*.c runtime/worker/*.c runtime/client/http_answer.c runtime/client/work_json.c runtime/host/last_run.c runtime/store/*.c \
+              runtime/store/*/*.c runtime/store/*/*/*.c runtime/coord/*.c runtime/host/membership/assign*.c runtime/host/membership/*_doc.c) runtime/host/membership/load.c \
+            $(addprefix runtime/coord/local/,log.c replica.c tree.c) $(addprefix runtime/host/shard/,window.c pending_outcome.c) $(addprefix runtime/host/lend/,lend_message.c seat_outcome.c) \
+            $(addprefix runtime/coord/redis/,op.c reply.c request.c session.c watch.c) $(filter-out %/open.c %/end_session.c %/http.c %/curl_api.c,$(wildcard runtime/coord/etcd/*.c)) runtime/cli/dump/dump_read.c runtime/redis/rights.c runtime/http/reader.c runtime/http/json_line.c runtime/http/json_line_value.c $(addprefix runtime/view/,headers.c json.c text.c hour.c)
+LIB_SRC  := $(filter-out %_io.c,$(LIB_SRC)) $(wildcard runtime/schedule/*.c runtime/tls/*.c)
 endif
 LIB_OBJ  := $(LIB_SRC:%.c=$B/obj/%.o) $(if $(filter tsan,$(SAN)),,$B/obj/embedded.o) $(if $(SAN:asan=),,$B/obj/page.o)
 MOCK_OBJ := $(patsubst %.c,$B/obj/%.o,$(wildcard sdk/mock/*.c))
@@ -99,7 +99,7 @@ help:
 
 # Only the targets that a newcomer types install anything; build takes the libraries as it finds them.
 DEPS := gcc make libc6-dev pkg-config libuv1-dev libjansson-dev libconfig-dev libsqlite3-dev libhiredis-dev zlib1g-dev \
-        uthash-dev libpq-dev libzookeeper-mt-dev libhttp-parser-dev libcurl4-openssl-dev
+        uthash-dev libpq-dev libzookeeper-mt-dev libhttp-parser-dev libcurl4-openssl-dev libssl-dev
 
 # $(call install_missing,PACKAGES): one dpkg-query; apt-get only if something is not there.
 define install_missing
@@ -207,6 +207,33 @@ clean:
 
 # --- install ----------------------------------------------------------------------------------------------------------
 
+# The manual and the completion of shells come from the tables that --help prints: the program itself writes them.
+COMMANDS  := $(shell sed -n 's/^        { "\([a-z]*\)", cmd_[a-z]*, ".*/\1/p' runtime/main.c)
+MAN       := $(if $(shell command -v scdoc),$B/man/quiver.1 $(COMMANDS:%=$B/man/quiver-%.1))
+COMPLETION := $B/completion/quiver.bash $B/completion/_quiver $B/completion/quiver.fish
+
+#@ make man        pages of the manual in build/man/ (with Debian's scdoc; make install takes them along if it is there)
+.PHONY: man man-deps
+man: man-deps
+	@$(MAKE_PARALLEL) man-pages
+man-deps:
+	$(call install_missing,$(DEPS) scdoc)
+.PHONY: man-pages
+man-pages: $(MAN)
+
+$B/man/quiver.1: $(QUIVER)
+	@mkdir -p $(@D)
+	@$(QUIVER) help --man | scdoc > $@
+$B/man/quiver-%.1: $(QUIVER)
+	@mkdir -p $(@D)
+	@$(QUIVER) help $* --man | scdoc > $@
+$B/completion/quiver.bash $B/completion/quiver.fish: $B/completion/quiver.%: $(QUIVER)
+	@mkdir -p $(@D)
+	@$(QUIVER) help --completion $* > $@
+$B/completion/_quiver: $(QUIVER)
+	@mkdir -p $(@D)
+	@$(QUIVER) help --completion zsh > $@
+
 DOCS      := README.md LICENSE $(wildcard etc/*.md) sdk/README.md sdk/pipe/README.md
 EXAMPLES  := $(wildcard sdk/examples/*.c) plugins/echo/echo.c plugins/exec/exec.c
 # What goes where under PREFIX: mode:from:to, or link:to what:to.  uninstall removes exactly this.
@@ -234,6 +261,10 @@ INSTALLED := 755:$(QUIVER):bin/quiver \
              644:$B/quiver-plugin.pc:lib/pkgconfig/quiver-plugin.pc \
              644:$B/quiver-mock.pc:lib/pkgconfig/quiver-mock.pc \
              $(foreach w,$(wildcard sdk/pipe/*/quiver_pipe.*),644:$w:share/quiver/$(w:sdk/%=%)) \
+             644:$B/completion/quiver.bash:share/bash-completion/completions/quiver \
+             644:$B/completion/_quiver:share/zsh/site-functions/_quiver \
+             644:$B/completion/quiver.fish:share/fish/vendor_completions.d/quiver.fish \
+             $(foreach m,$(MAN),644:$m:share/man/man1/$(notdir $m)) \
              $(foreach p,$(PLUGINS),644:plugins/$p.so:lib/quiver/plugins/$p.so)
 # Folders that are Quiver's own; removed if nothing else is left in them.
 OWN_DIRS  := $(addprefix share/doc/quiver/,sdk/pipe etc sdk examples) share/doc/quiver include/quiver $(patsubst sdk/%/,share/quiver/%,$(wildcard sdk/pipe/*/)) share/quiver/pipe share/quiver lib/quiver/plugins lib/quiver
@@ -255,7 +286,7 @@ $(PC): $B/%.pc: sdk/%.pc.in
 
 # Every file by rename: a host may have the old one open, and must not see half of the new one.
 #@ make install    into PREFIX, DESTDIR honoured; make uninstall takes it back
-install: build $B/libquiver-mock.a $B/libquiver.a $B/libquiver.so.1 $(PC) $(PLACED)
+install: build $B/libquiver-mock.a $B/libquiver.a $B/libquiver.so.1 $(PC) $(PLACED) $(MAN) $(COMPLETION)
 	@for entry in $(INSTALLED); do \
 	        IFS=: read -r mode from to <<< "$$entry"; \
 	        to="$(DESTDIR)$(PREFIX)/$$to"; \

@@ -45,14 +45,30 @@ static const struct command commands[] = {
         { "new", cmd_new, "make a folder with a new plugin, its test and its Makefile" },
         { "try", cmd_try, "run tasks through a plugin, in a real runner, with no server" },
         { "vet", cmd_vet, "find what would make a plugin trouble in production" },
-        { "runner", cmd_runner, NULL }, /* started by a host only */
-        { "guard", cmd_guard, NULL },   /* started by a host only */
-        { "trace", cmd_trace, NULL },   /* started by whoever watches a runner */
+        { "help", cmd_help, "a command's help, its page of the manual, or the completion of a shell" },
+        { "complete", cmd_complete, NULL }, /* started by a shell's completion */
+        { "runner", cmd_runner, NULL },     /* started by a host only */
+        { "guard", cmd_guard, NULL },       /* started by a host only */
+        { "trace", cmd_trace, NULL },       /* started by whoever watches a runner */
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
-static void help(void)
+const struct command *commands_all(size_t *ret_count)
+{
+        *ret_count = COMMANDS;
+        return commands;
+}
+
+const struct command *command_find(const char *name)
+{
+        for (size_t i = 0; i < COMMANDS; i++)
+                if (commands[i].about && !strcmp(commands[i].name, name))
+                        return &commands[i];
+        return NULL;
+}
+
+void commands_print(void)
 {
         (void)printf("usage: quiver COMMAND [options]\n\n"
                      "Quiver runs handler plugins: every key's tasks in order, one at a time, none lost.\n\n"
@@ -86,12 +102,12 @@ int main(int argc, char **argv)
         /* A write to a closed connection returns EPIPE instead of killing the process. */
         (void)signal(SIGPIPE, SIG_IGN);
         if (argc < 2) {
-                help();
+                commands_print();
                 return EXIT_USAGE;
         }
         const char *name = argv[1];
-        if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
-                help();
+        if (!strcmp(name, "--help") || !strcmp(name, "-h")) {
+                commands_print();
                 return EXIT_DONE;
         }
         if (!strcmp(name, "--version") || !strcmp(name, "-V")) {

@@ -42,7 +42,8 @@ static int32_t echo_handle(void *self, const struct qv_task *task)
 static void echo_handle_many(void *self, const struct qv_task *const *tasks, uint32_t count, int32_t *outcomes)
 {
         for (uint32_t i = 0; i < count; i++)
-                outcomes[i] = echo_handle(self, tasks[i]);
+                if (!qv_is_over(tasks, i, outcomes))
+                        outcomes[i] = echo_handle(self, tasks[i]);
 }
 
 static void echo_close(void *self)

@@ -170,11 +170,21 @@ static bool has_to_stop(struct sql *sql, struct item *items, uint32_t count)
         return true;
 }
 
+/* Whether the task of its key before it is not done: then it is not started (batch.same_key). */
+static bool is_over(const struct item *items, uint32_t i)
+{
+        return i && *items[i - 1].outcome != QV_DONE && qv_same_key(items[i - 1].task, items[i].task);
+}
+
 /* Runs the tasks one after the other, each in a transaction of its own, so that an error affects only its task.  If the
  * database is down, it tries once and not for each task. */
 static void run_each(struct sql *sql, struct item *items, uint32_t count)
 {
         for (uint32_t i = 0; i < count && !has_to_stop(sql, items + i, count - i); i++) {
+                if (is_over(items, i)) {
+                        *items[i].outcome = QV_RETRY;
+                        continue;
+                }
                 int32_t outcome = run_alone(sql, items[i].task, &items[i].change);
                 *items[i].outcome = settle(sql, items[i].task, outcome);
                 if (sql->is_down) {
@@ -210,7 +220,10 @@ static int32_t run_together(struct sql *sql, struct item *items, uint32_t count,
                 return QV_DONE;
         }
         for (uint32_t i = 0; outcome == QV_DONE && i < count && !has_to_stop(sql, items + i, count - i); i++)
-                outcome = run_in_transaction(sql, &items[i], has_savepoints);
+                if (is_over(items, i))
+                        *items[i].outcome = QV_RETRY;
+                else
+                        outcome = run_in_transaction(sql, &items[i], has_savepoints);
         if (outcome == QV_DONE)
                 outcome = execute(sql, "COMMIT");
         if (outcome != QV_DONE && (outcome == QV_UNAVAILABLE || execute(sql, "ROLLBACK") != QV_DONE))
@@ -287,6 +300,7 @@ static void sql_handle_many(void *self, const struct qv_task *const *tasks, uint
 {
         struct sql *sql = self;
         uint32_t valid = 0;
+        bool is_out = false; /* the one before was left out */
         struct item *items = malloc(count * sizeof(*items));
         if (!items)
                 return;
@@ -294,7 +308,10 @@ static void sql_handle_many(void *self, const struct qv_task *const *tasks, uint
                 struct item *item = &items[valid];
                 item->task = tasks[i];
                 item->outcome = &outcomes[i];
-                if (change_read(&item->change, &sql->settings, tasks[i]) < 0)
+                if (is_out && qv_same_key(tasks[i - 1], tasks[i]))
+                        continue;
+                is_out = change_read(&item->change, &sql->settings, tasks[i]) < 0;
+                if (is_out)
                         outcomes[i] = QV_REJECT;
                 else
                         valid++;

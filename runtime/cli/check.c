@@ -11,14 +11,18 @@
 #include "base/memory.h"
 #include "base/units.h"
 #include "cli/check.h"
+#include "cli/check/check_acl.h"
+#include "cli/check/check_limits.h"
 #include "cli/command.h"
 #include "cli/open.h"
 #include "cli/plugin_session.h"
 #include "cli/print.h"
 #include "cli/schedule/schedule_show.h"
+#include "config/connect.h"
 #include "host/harden.h"
 #include "host/pool/runner_settings.h"
 #include "schedule/time_text.h"
+#include "tls/tls.h"
 #include "view/json.h"
 #include "view/text.h"
 
@@ -38,7 +42,7 @@ struct check {
 /* How to go about it. */
 struct check_request {
         const char *config;
-        bool has_show, has_json, is_config_only, is_reference;
+        bool has_show, has_json, is_config_only, is_reference, is_acl;
 };
 
 static void print_handler(const struct handler_config *h, const struct plugin_report *plugin)
@@ -99,17 +103,46 @@ static json_t *json_schedules(const struct config *config)
         return list;
 }
 
+/* In one line; false if that URL has no TLS to Redis, or it cannot be used, which is a problem of its own. */
+static bool describe_tls(const struct url *url, const struct tls_config *tls, char text[TLS_DESCRIPTION_MAX])
+{
+        const struct tls_files files = tls_files_of(tls);
+        struct tls_context *context;
+        if (!url_is_redis(url) || !url->is_tls || tls_context_open(&files, &context, NULL))
+                return false;
+        tls_context_describe(context, text);
+        tls_context_free(context);
+        return true;
+}
+
+static json_t *json_tls(const struct config *c)
+{
+        json_t *json = json_object();
+        char text[TLS_DESCRIPTION_MAX];
+        if (describe_tls(&c->store.url, &c->store.tls, text))
+                (void)json_object_set_new(json, "store", view_json_text(text));
+        if (describe_tls(&c->coordination.url, &c->coordination.tls, text))
+                (void)json_object_set_new(json, "coordination", view_json_text(text));
+        return json;
+}
+
 static void print_summary(const struct check *check)
 {
         const struct config *c = &check->config;
         char ttl[UNITS_TEXT_MAX];
+        char tls[TLS_DESCRIPTION_MAX];
         (void)printf("app             %s, %u shard%s\n", c->app, c->shards, text_plural(c->shards));
         (void)printf("store           %s\n", c->store.url.text);
+        if (describe_tls(&c->store.url, &c->store.tls, tls))
+                (void)printf("                %s\n", tls);
         (void)printf("coordination    %s, lease %s\n", c->coordination.url.text, units_format_ms(ttl, c->lease.ttl_ms));
+        if (describe_tls(&c->coordination.url, &c->coordination.tls, tls))
+                (void)printf("                %s\n", tls);
         (void)printf("host            %s, weight %u\n", c->host.name, c->host.weight);
         (void)printf("http            %s\n", c->http.listen ? c->http.listen : "none");
         (void)printf("state           %s\n", c->state);
         (void)printf("plugins         %s\n", c->plugins);
+        check_print_limits(c);
         (void)printf("handlers        %zu\n", c->handlers_count);
         for (size_t i = 0; i < c->handlers_count && i < HANDLERS_SHOWN; i++)
                 print_handler(&c->handlers[i], check->plugins ? &check->plugins[i] : NULL);
@@ -180,6 +213,10 @@ static void report_json(const struct check *check, bool has_show)
                 json_problems(&check->problems));
         if (check->plugins)
                 (void)json_object_set_new(json, "plugins", json_plugins(check));
+        if (check->is_ok)
+                (void)json_object_set_new(json, "tls", json_tls(&check->config));
+        if (check->is_ok)
+                (void)json_object_set_new(json, "confinement", check_json_limits(&check->config));
         if (check->is_ok && check->config.schedules_count)
                 (void)json_object_set_new(json, "schedules", json_schedules(&check->config));
         if (has_show && check->is_ok)
@@ -284,6 +321,20 @@ static int check_file(const char *path, const char *how, const struct check_requ
         return code;
 }
 
+/* The rights follow from the settings; the plugins have no part in them. */
+static int print_acl(const char *path, const char *how, const struct check_request *request)
+{
+        struct check check = { .path = path, .how = how, .problems = { .reader = READER_CHECK } };
+        int code = EXIT_FAILED;
+        if (config_load(path, &cli_set, &check.config, &check.problems) == 0)
+                code = check_acl(&check.config, request->has_json);
+        else
+                report_text(&check, false);
+        config_free(&check.config);
+        problems_free(&check.problems);
+        return code;
+}
+
 json_t *check_errors(const char *path)
 {
         struct check check = { .path = path, .problems = { .reader = READER_CHECK } };
@@ -313,18 +364,21 @@ int cmd_check(int argc, char **argv)
                 OPT_FLAG("--show", &q.has_show, "print every setting with its value; secrets are not shown"),
                 OPT_FLAG("--config-only", &q.is_config_only, "look at the file alone: load no plugin, run no init"),
                 OPT_FLAG("--json", &q.has_json, "print one JSON object"),
+                OPT_FLAG("--acl", &q.is_acl,
+                        "print the ACL line of each user that Redis may know: host, operator, producers"),
                 OPT_FLAG("--reference", &q.is_reference, "print what can be set, in Markdown, and look at no file"),
         };
         struct options o = {
-                .usage = "check [-c FILE] [--config-only] [--show] [--json]",
+                .usage = "check [-c FILE] [--config-only] [--show | --acl] [--json]",
                 .about = "Says which configuration is used and everything that is wrong with it, or \"ok\" and a "
                          "summary.\nEvery plugin is loaded in a throw-away runner with its settings, so its init "
-                         "runs.",
+                         "runs.\nOf each handler's limits it says what they cover on this machine.",
                 OPTIONS_TABLE(table),
                 .hint = "a file is given with -c",
                 .examples = "  quiver check\n"
                             "  quiver check -c etc/runtime.cfg --show\n"
-                            "  quiver check --config-only          no plugin's code is run\n",
+                            "  quiver check --config-only          no plugin's code is run\n"
+                            "  quiver check --acl                  the rights of users in Redis, per role\n",
         };
         const char *how = NULL;
         char *path = NULL;
@@ -340,7 +394,7 @@ int cmd_check(int argc, char **argv)
         }
         if (config_find(q.config, &path, &how, &error) < 0)
                 return cli_fail(o.command, -EINVAL, error.text);
-        code = check_file(path, how, &q);
+        code = q.is_acl ? print_acl(path, how, &q) : check_file(path, how, &q);
         free(path);
         return code;
 }

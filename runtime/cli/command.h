@@ -2,6 +2,8 @@
 #ifndef QUIVER_CLI_COMMAND_H
 #define QUIVER_CLI_COMMAND_H
 
+#include <stddef.h>
+
 struct command {
         const char *name;
         /* argv[0] is the command's name.  Returns an exit code (cli/options.h). */
@@ -9,14 +11,23 @@ struct command {
         const char *about; /* one line; NULL hides it from the help */
 };
 
+/* All commands in the order of the help; main.c has the table. */
+const struct command *commands_all(size_t *ret_count);
+/* NULL: there is none of that name, or it is hidden. */
+const struct command *command_find(const char *name);
+/* The page that `quiver --help` prints. */
+void commands_print(void);
+
 int cmd_bench(int argc, char **argv);
 int cmd_check(int argc, char **argv);
+int cmd_complete(int argc, char **argv);
 int cmd_dead(int argc, char **argv);
 int cmd_dump(int argc, char **argv);
 int cmd_elect(int argc, char **argv);
 int cmd_envelope(int argc, char **argv);
 int cmd_fsck(int argc, char **argv);
 int cmd_handler(int argc, char **argv);
+int cmd_help(int argc, char **argv);
 int cmd_id(int argc, char **argv);
 int cmd_init(int argc, char **argv);
 int cmd_key(int argc, char **argv);

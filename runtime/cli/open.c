@@ -25,6 +25,7 @@ static bool is_answer(int r)
         case ENOBUFS:
         case EAGAIN:
         case ENOSPC:
+        case EPERM: /* the user lacks a right, or the task must not be changed so */
                 return true;
         default:
                 return false;

@@ -22,18 +22,24 @@ int options_wrong(const struct options *o, const char *format, ...)
 
 /* --- one option --------------------------------------------------------------------------------------------------- */
 
-/* The name in "-k, --key KEY", without its dashes; *ret_size bytes. */
-static const char *name_of(const struct option *option, size_t *ret_size)
+const char *option_name(const struct option *option, size_t *ret_size)
 {
         const char *name = strstr(option->spelling, "--") + 2;
         *ret_size = strcspn(name, " ");
         return name;
 }
 
+const char *option_value_name(const struct option *option)
+{
+        size_t size;
+        const char *name = option_name(option, &size);
+        return name[size] ? name + size + 1 : "";
+}
+
 bool option_is(const struct option *option, const char *name, size_t size)
 {
         size_t own_size;
-        const char *own = name_of(option, &own_size);
+        const char *own = option_name(option, &own_size);
         return own_size == size && !memcmp(own, name, size);
 }
 
@@ -126,7 +132,7 @@ int option_set(const struct option *option, const char *value, struct error *err
 
 /* --- help --------------------------------------------------------------------------------------------------------- */
 
-static void print_help(const struct options *o)
+void options_print(const struct options *o)
 {
         (void)printf("usage: quiver %s\n\n%s\n\noptions:\n", o->usage, o->about);
         for (size_t i = 0; i < o->table_count; i++) {
@@ -155,7 +161,7 @@ static bool take(struct option_reader *r, const struct option *option, const cha
 {
         struct error error = { "" };
         size_t size;
-        const char *name = name_of(option, &size);
+        const char *name = option_name(option, &size);
         if (option->kind == OPTION_FLAG && attached) {
                 r->code = options_wrong(r->o, "--%s takes no value", name);
                 return false;
@@ -175,7 +181,7 @@ static bool take(struct option_reader *r, const struct option *option, const cha
 
 static bool show_help(struct option_reader *r)
 {
-        print_help(r->o);
+        options_print(r->o);
         r->code = EXIT_DONE;
         return false;
 }
@@ -186,7 +192,7 @@ static bool refuse_long(struct option_reader *r, const char *name, size_t size)
         char *asked = text_copy_part(name, size < 64 ? size : 63);
         char own[64];
         for (size_t i = 0; i < r->o->table_count; i++) {
-                const char *at = name_of(&r->o->table[i], &size);
+                const char *at = option_name(&r->o->table[i], &size);
                 (void)snprintf(own, sizeof(own), "%.*s", (int)size, at);
                 strings_add(&known, own);
         }
@@ -230,8 +236,23 @@ static bool take_cluster(struct option_reader *r, const char *letters)
         return true;
 }
 
+static void (*visitor)(void *self, const struct options *o);
+static void *visitor_self;
+
+void options_visit(void (*visit)(void *self, const struct options *o), void *self)
+{
+        visitor = visit;
+        visitor_self = self;
+}
+
 bool options_read(struct options *o, int argc, char **argv, int *ret_code)
 {
+        if (visitor) {
+                o->command = argv[0];
+                visitor(visitor_self, o);
+                *ret_code = EXIT_DONE;
+                return false;
+        }
         struct option_reader r = { .o = o, .argc = argc, .argv = argv, .at = 1 };
         bool only_words = false;
         bool is_well = true;

@@ -107,6 +107,16 @@ struct options {
  * is wrong and was said on standard error. */
 bool options_read(struct options *o, int argc, char **argv, int *ret_code);
 
+/* While a visitor is set, options_read() shows it the table of whoever calls, and reads nothing: the manual and the
+ * completion of shells are made from what the commands themselves go by.  NULL ends it. */
+void options_visit(void (*visit)(void *self, const struct options *o), void *self);
+/* The name in "-k, --key KEY", without its dashes; *ret_size bytes. */
+const char *option_name(const struct option *option, size_t *ret_size);
+/* The KEY in "-k, --key KEY"; empty for a flag. */
+const char *option_value_name(const struct option *option);
+/* As --help prints it. */
+void options_print(const struct options *o);
+
 /* Says "quiver COMMAND: TEXT" and where the help is; returns EXIT_USAGE. */
 __attribute__((format(printf, 2, 3))) int options_wrong(const struct options *o, const char *format, ...);
 

@@ -200,12 +200,13 @@ void plugin_session_probe(struct plugin_session *s, uint64_t init_ms, uint64_t c
         struct probe probe = {
                 .session = s, .report = ret, .init_ms = init_ms, .close_ms = close_ms, .explainer = { .loop = &s->loop }
         };
+        static const struct process_host host = { .alive_fd = -1 };
         struct error error = { "" };
         *ret = (struct plugin_report){ 0 };
         s->start.leases = LEASES;
         (void)uv_timer_init(&s->loop, &probe.timer);
         probe.timer.data = &probe;
-        int r = process_start(&s->loop, &shape, &s->leases, -1, &s->start, &events, &probe, &probe.process, &error);
+        int r = process_start(&s->loop, &shape, &s->leases, &host, &s->start, &events, &probe, &probe.process, &error);
         if (r == 0) {
                 s->services = (struct try_services){ 0 };
                 on_probe_rang(probe.process);

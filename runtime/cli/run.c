@@ -35,6 +35,10 @@ static int run_with_config(const char *given, bool is_strict)
                 config_free(&s.config);
                 return cli_fail("run", -EINVAL, error.text);
         }
+        if (log_set_format((enum log_format)s.config.log.format, s.config.log.journal, &error) < 0) {
+                config_free(&s.config);
+                return cli_fail("run", -EINVAL, error.text);
+        }
         log_event(LEVEL_INFO, "config", "file=%s how=%s app=%s store=%s", LOG_QUOTE(s.config.path), LOG_QUOTE(s.how),
                 s.config.app, LOG_QUOTE(s.config.store.url.text));
         int r = host_run(&s.config, is_strict, &error);

@@ -36,6 +36,7 @@ struct sentinel_config {
 struct tls_config {
         char *ca_file;
         char *cert_file, *key_file;
+        char *server_name; /* Redis */
 };
 
 enum synchronous { SYNCHRONOUS_FULL, SYNCHRONOUS_NORMAL };
@@ -58,7 +59,8 @@ struct store_config {
         char *user; /* NULL: none */
         struct secret_config password;
         struct sentinel_config sentinel;
-        int synchronous; /* enum synchronous; sqlite */
+        struct tls_config tls; /* rediss */
+        int synchronous;       /* enum synchronous; sqlite */
         uint32_t wait_replicas;
         uint64_t payload_max_bytes;
         uint32_t backlog_max; /* tasks per shard; 0: no limit */
@@ -72,8 +74,9 @@ struct coordination_config {
         char *user;
         struct secret_config password;
         struct sentinel_config sentinel;
-        struct tls_config tls; /* etcd+tls */
+        struct tls_config tls; /* etcd+tls, rediss */
         uint32_t members_max;  /* 0: no limit */
+        bool evens_load;       /* shards are exchanged to even out load */
 };
 
 /* For `quiver lock` and `elect`, and for the client library. */
@@ -109,9 +112,12 @@ struct window_config {
         uint32_t per_key;
 };
 
+enum cgroup_use { CGROUP_USE_AUTO, CGROUP_USE_OFF, CGROUP_USE_REQUIRE };
+
 struct host_config {
         char *name;
         uint32_t weight;
+        int cgroup; /* enum cgroup_use */
 };
 
 enum http_ready { HTTP_READY_MEMBER, HTTP_READY_STRICT };
@@ -127,7 +133,9 @@ struct http_config {
 
 struct log_config {
         int level;     /* enum log_level */
+        int format;    /* enum log_format */
         char *file;    /* NULL: standard error */
+        char *journal; /* the socket of systemd's journal */
         uint32_t rate; /* lines per second and runner */
 };
 
@@ -147,6 +155,7 @@ struct later_config {
 struct batch_config {
         uint32_t max; /* 1: no batches */
         uint64_t wait_ms;
+        bool same_key; /* several tasks of one key may be in a batch, in order */
 };
 
 /* Of a handler whose tasks workers outside run. */
@@ -154,6 +163,8 @@ struct remote_config {
         uint64_t ttl_ms;
         uint32_t concurrency; /* tasks that workers have at once, of one host */
 };
+
+enum network_use { NETWORK_ANY, NETWORK_NONE };
 
 /* 0 or NULL: no limit. */
 struct limits_config {
@@ -163,6 +174,8 @@ struct limits_config {
         uint32_t descriptors;
         uint32_t processes;
         uint64_t core_bytes; /* 0: no core dumps */
+        double cores;        /* 0: no limit */
+        int network;         /* enum network_use */
         struct strings read; /* if both lists are empty, the file system is not confined */
         struct strings write;
 };
@@ -239,6 +252,7 @@ struct handler_config {
         int on_exhausted; /* enum on_exhausted */
         struct batch_config batch;
         struct remote_config remote;
+        bool spread; /* its tasks without a key may run on seats of other hosts, and theirs here */
 
         uint32_t max_tasks;       /* 0: a runner is never recycled */
         uint64_t idle_timeout_ms; /* 0: runners stay */
@@ -254,6 +268,8 @@ struct handler_config {
 /* plugin = "remote": workers outside run its tasks, and no runner does. */
 #define PLUGIN_REMOTE "remote"
 bool handler_is_remote(const struct handler_config *handler);
+/* How many tasks of one key it wants a window to hold, for its ordered batches; 0: as many as others. */
+uint32_t handler_per_key(const struct handler_config *handler);
 
 struct config {
         char *path;         /* the configuration file, as it was named */

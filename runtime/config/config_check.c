@@ -7,18 +7,12 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "base/numbers.h"
 #include "base/timestamp.h"
 #include "base/units.h"
 #include "config/names.h"
 #include "config/read.h"
-
-/* The place of a setting; if it is not set, the file as a whole. */
-static struct config_place place_of(const struct config_tree *t, const char *path)
-{
-        const struct config_setting_t *s = tree_find(t, path);
-        return s ? tree_place(t, s) : tree_whole(t);
-}
 
 static struct config_place handler_place(const struct handler_config *h)
 {
@@ -47,11 +41,11 @@ static void finish_coordination(struct config_tree *t, struct config *config)
                 free(text);
         }
         if (c->url.kind == URL_STORE_REDIS && config->store.url.kind == URL_SQLITE)
-                problems_error(t->problems, place_of(t, "coordination.url"),
+                problems_error(t->problems, tree_place_of(t, "coordination.url"),
                         "coordination.url = \"redis\" is the Redis of the store, but store.url is %s",
                         config->store.url.text);
         if (c->user && !has_secret(&c->password))
-                problems_error(t->problems, place_of(t, "coordination.user"),
+                problems_error(t->problems, tree_place_of(t, "coordination.user"),
                         "coordination.user needs password_file or password_env beside it");
 }
 
@@ -65,7 +59,7 @@ static void check_secret(struct config_tree *t, const char *group, const struct 
         struct file_trust trust = { .verdict = FILE_TRUST_SOUND };
         bool is_host = problems_is_host(t->problems);
         (void)snprintf(path, sizeof(path), "%s.password_%s", group, secret->file ? "file" : "env");
-        struct config_place place = place_of(t, path);
+        struct config_place place = tree_place_of(t, path);
         if (secret->file && secret->environment) {
                 problems_error(t->problems, place, "%s has password_file and password_env; keep one", group);
                 return;
@@ -87,35 +81,11 @@ static void check_secret(struct config_tree *t, const char *group, const struct 
                         secret->file, (unsigned int)(st.st_mode & 0777), secret->file);
 }
 
-static void check_tls_file(struct config_tree *t, const char *name, const char *file, bool is_secret)
-{
-        struct stat st;
-        char path[64];
-        (void)snprintf(path, sizeof(path), "coordination.tls.%s", name);
-        if (!file)
-                return;
-        if (access(file, R_OK) != 0)
-                problems_warn(t->problems, place_of(t, path), "%s: %s: %s", path, file, strerror(errno));
-        else if (is_secret && !stat(file, &st) && (st.st_mode & (S_IRWXG | S_IRWXO)))
-                problems_warn(t->problems, place_of(t, path), "%s: %s is open to others (mode %03o); chmod 600 %s",
-                        path, file, (unsigned int)(st.st_mode & 0777), file);
-}
-
 static void check_etcd(struct config_tree *t, const struct coordination_config *c)
 {
         bool is_etcd = c->url.kind == URL_ETCD || c->url.kind == URL_ETCD_TLS;
-        const struct tls_config *tls = &c->tls;
-        if ((tls->ca_file || tls->cert_file || tls->key_file) && c->url.kind != URL_ETCD_TLS)
-                problems_error(t->problems, place_of(t, "coordination.tls"),
-                        "coordination.tls: coordination.url speaks no TLS; it would be etcd+tls://H1,H2,H3/ROOT");
-        if (!tls->cert_file != !tls->key_file)
-                problems_error(t->problems, place_of(t, "coordination.tls"),
-                        "coordination.tls: cert_file and key_file belong together");
-        check_tls_file(t, "ca_file", tls->ca_file, false);
-        check_tls_file(t, "cert_file", tls->cert_file, false);
-        check_tls_file(t, "key_file", tls->key_file, true);
         if (is_etcd && c->session_ms % 1000)
-                problems_error(t->problems, place_of(t, "coordination.session"),
+                problems_error(t->problems, tree_place_of(t, "coordination.session"),
                         "coordination.session: etcd counts whole seconds; write \"%ds\"",
                         (int)(c->session_ms / 1000 + 1));
 }
@@ -129,11 +99,11 @@ static void check_sentinel(
         if (!sentinel->user && !has_secret(&sentinel->password))
                 return;
         if (url->kind != URL_REDIS_SENTINEL)
-                problems_error(t->problems, place_of(t, path),
+                problems_error(t->problems, tree_place_of(t, path),
                         "%s: %s.url names no Sentinels; it would be redis+sentinel://H1,H2,H3/MASTER", path, group);
         else if (!has_secret(&sentinel->password))
-                problems_error(
-                        t->problems, place_of(t, path), "%s.user needs password_file or password_env beside it", path);
+                problems_error(t->problems, tree_place_of(t, path),
+                        "%s.user needs password_file or password_env beside it", path);
 }
 
 static void check_handler_times(struct config_tree *t, const struct handler_config *h)
@@ -152,6 +122,41 @@ static void check_handler_times(struct config_tree *t, const struct handler_conf
                 problems_error(t->problems, handler_place(h),
                         "handlers.%s.limits.descriptors: %u are too few for a runner to start; 16 or more, or 0",
                         h->name, h->limits.descriptors);
+}
+
+uint32_t handler_per_key(const struct handler_config *handler)
+{
+        return handler->batch.same_key ? 2 * handler->batch.max : 0;
+}
+
+/* Ordered batches: while one runs the next one has to be at hand. */
+static void check_batch(struct config_tree *t, const struct config *config, const struct handler_config *h)
+{
+        if (!h->batch.same_key)
+                return;
+        if (handler_is_remote(h))
+                problems_error(t->problems, handler_place(h),
+                        "handlers.%s.batch.same_key: a remote handler's workers get one task at a time", h->name);
+        else if (h->batch.max < 2)
+                problems_error(t->problems, handler_place(h),
+                        "handlers.%s.batch.same_key needs a batch.max of 2 or more: a batch of one is one task",
+                        h->name);
+        else if (handler_per_key(h) > config->window.tasks)
+                problems_error(t->problems, handler_place(h),
+                        "handlers.%s.batch.same_key claims up to 2 x batch.max = %u tasks of a key, but window.tasks "
+                        "is "
+                        "%u; raise that, or lower batch.max",
+                        h->name, handler_per_key(h), config->window.tasks);
+        else if (handler_per_key(h) > config->window.per_key)
+                problems_warn(t->problems, handler_place(h),
+                        "handlers.%s.batch.same_key raises window.per_key from %u to 2 x batch.max = %u for its own "
+                        "tasks; set window.per_key to that if all handlers may have as many",
+                        h->name, config->window.per_key, handler_per_key(h));
+        if (h->batch.same_key && h->limited_by.count)
+                problems_warn(t->problems, handler_place(h),
+                        "handlers.%s.batch.same_key: its tasks are under a limit, and such tasks start one at a time "
+                        "for each key",
+                        h->name);
 }
 
 static void check_tasks(struct config_tree *t, const struct config *config, size_t index)
@@ -229,6 +234,7 @@ static void finish_handler(struct config_tree *t, struct config *config, size_t 
         check_tasks(t, config, index);
         check_environment(t, config, h);
         check_limited_by(t, config, h);
+        check_batch(t, config, h);
 }
 
 /* Sets the burst that is not set, and refuses a burst that would not let the rate be used: a start may lag the grant
@@ -268,9 +274,9 @@ static void finish_limit(struct config_tree *t, struct limit_config *l)
 static void check_locks(struct config_tree *t, const struct locks_config *locks)
 {
         if (locks->ttl_ms && locks->ttl_ms < 1000)
-                problems_error(t->problems, place_of(t, "locks"), "locks: ttl is at least 1s, or 0");
+                problems_error(t->problems, tree_place_of(t, "locks"), "locks: ttl is at least 1s, or 0");
         if (locks->backoff_ms > locks->backoff_max_ms)
-                problems_error(t->problems, place_of(t, "locks"), "locks: backoff is more than backoff_max");
+                problems_error(t->problems, tree_place_of(t, "locks"), "locks: backoff is more than backoff_max");
 }
 
 static void finish_ids(struct config_tree *t, struct ids_config *ids)
@@ -278,7 +284,7 @@ static void finish_ids(struct config_tree *t, struct ids_config *ids)
         struct error error;
         if (ids->layout == IDS_RECORDED) {
                 if (ids->time_bits || ids->slot_bits || ids->sequence_bits || ids->epoch)
-                        problems_error(t->problems, place_of(t, "ids"),
+                        problems_error(t->problems, tree_place_of(t, "ids"),
                                 "ids: bits and epoch belong to a layout; say layout = \"snowflake\" or \"sonyflake\"");
                 return;
         }
@@ -293,7 +299,14 @@ static void finish_ids(struct config_tree *t, struct ids_config *ids)
                 (void)timestamp_parse(ids->epoch, false, 0, &ids->asked.epoch_ms, NULL);
         ids->has_layout = true;
         if (id_layout_check(&ids->asked, &error) < 0)
-                problems_error(t->problems, place_of(t, "ids"), "ids: %s", error.text);
+                problems_error(t->problems, tree_place_of(t, "ids"), "ids: %s", error.text);
+}
+
+static void check_log(struct config_tree *t, const struct log_config *log)
+{
+        if (log->format == FORMAT_JOURNAL && log->file)
+                problems_error(t->problems, tree_place_of(t, "log.file"),
+                        "log.file and log.format = \"journal\" exclude each other: the journal keeps its own files");
 }
 
 void config_finish(struct config_tree *t, struct config *config)
@@ -306,12 +319,14 @@ void config_finish(struct config_tree *t, struct config *config)
         check_secret(t, "store", &config->store.password);
         check_secret(t, "coordination", &config->coordination.password);
         check_sentinel(t, "store", &config->store.url, &config->store.sentinel);
+        config_check_tls(t, "store", &config->store.url, &config->store.tls);
+        config_check_tls(t, "coordination", &config->coordination.url, &config->coordination.tls);
         check_etcd(t, &config->coordination);
         check_sentinel(t, "coordination", &config->coordination.url, &config->coordination.sentinel);
         if (config->store.url.kind == URL_SQLITE && (config->store.user || has_secret(&config->store.password)))
-                problems_error(t->problems, place_of(t, "store"), "store: an SQLite file has no user or password");
+                problems_error(t->problems, tree_place_of(t, "store"), "store: an SQLite file has no user or password");
         if (config->window.per_key > config->window.tasks)
-                problems_error(t->problems, place_of(t, "window"), "window: per_key %u is more than tasks %u",
+                problems_error(t->problems, tree_place_of(t, "window"), "window: per_key %u is more than tasks %u",
                         config->window.per_key, config->window.tasks);
         for (size_t i = 0; i < config->fleet_limits_count; i++)
                 finish_limit(t, &config->fleet_limits[i]);
@@ -320,4 +335,5 @@ void config_finish(struct config_tree *t, struct config *config)
                 finish_handler(t, config, i);
         problems_end_handlers(t->problems);
         config_check_schedules(t, config);
+        check_log(t, &config->log);
 }

@@ -5,6 +5,11 @@ static const char *if_any(const char *text)
         return *text ? text : NULL;
 }
 
+struct tls_files tls_files_of(const struct tls_config *tls)
+{
+        return (struct tls_files){ tls->ca_file, tls->cert_file, tls->key_file, tls->server_name };
+}
+
 struct store_options store_options_of(const struct config *config, const struct config_secrets *secrets)
 {
         const struct store_config *store = &config->store;
@@ -14,6 +19,7 @@ struct store_options store_options_of(const struct config *config, const struct 
                 .password = if_any(secrets->store),
                 .sentinel_user = store->sentinel.user,
                 .sentinel_password = if_any(secrets->store_sentinel),
+                .tls = tls_files_of(&store->tls),
                 .wait_replicas = store->wait_replicas,
                 .shards = config->shards,
                 .ids = config->ids.has_layout ? &config->ids.asked : NULL,
@@ -33,9 +39,8 @@ struct coord_options coord_options_of(const struct config *config, const struct 
                 .session_ms = coordination->session_ms,
                 .user = coordination->user,
                 .password = if_any(secrets->coordination),
-                .ca_file = coordination->tls.ca_file,
-                .cert_file = coordination->tls.cert_file,
-                .key_file = coordination->tls.key_file,
+                .tls = tls_files_of(&coordination->tls),
+                .store_tls = tls_files_of(&store->tls),
                 .store_url = store->url.text,
                 .store_user = store->user,
                 .store_password = if_any(secrets->store),

@@ -6,6 +6,9 @@
 #include "coord/coord.h"
 #include "store/store.h"
 
+/* Borrows. */
+struct tls_files tls_files_of(const struct tls_config *tls);
+
 /* All that the configuration says of the store.  The rest (may_create, is_host, coordination, nonce, bell) depends on
  * who opens it.  Borrows from both. */
 struct store_options store_options_of(const struct config *config, const struct config_secrets *secrets);

@@ -13,6 +13,9 @@ void config_read_tree(struct config_tree *t, struct config *config);
  * it. */
 void config_finish(struct config_tree *t, struct config *config);
 
+/* The TLS of `group`, "store" or "coordination", whose URL is `url`; reads the files if it is for a host and Redis. */
+void config_check_tls(struct config_tree *t, const char *group, const struct url *url, const struct tls_config *tls);
+
 /* The schedules; the handlers are finished. */
 void config_check_schedules(struct config_tree *t, const struct config *config);
 

@@ -34,26 +34,6 @@ __attribute__((format(printf, 4, 5))) static void fail(
                 s->failed = error;
 }
 
-/* The size of the UTF-8 character at `at`, where `left` bytes are left; 0 if it is not valid. */
-static size_t utf8_size(const unsigned char *at, size_t left)
-{
-        size_t size = *at < 0x80                  ? 1
-                      : *at >= 0xc2 && *at < 0xe0 ? 2
-                      : *at >= 0xe0 && *at < 0xf0 ? 3
-                      : *at >= 0xf0 && *at < 0xf5 ? 4
-                                                  : 0;
-        if (!size || size > left)
-                return 0;
-        for (size_t i = 1; i < size; i++)
-                if ((at[i] & 0xc0) != 0x80)
-                        return 0;
-        /* An overlong form, a surrogate, or beyond U+10FFFF. */
-        if ((*at == 0xe0 && at[1] < 0xa0) || (*at == 0xed && at[1] > 0x9f) || (*at == 0xf0 && at[1] < 0x90) ||
-                (*at == 0xf4 && at[1] > 0x8f))
-                return 0;
-        return size;
-}
-
 /* A copy of the text without byte order mark and with LF line ends.  NULL after adding a problem. */
 static char *clean_text(struct source *s, const char *path, const char *text, size_t size)
 {

@@ -133,15 +133,22 @@ static const struct field tls_fields[] = {
         PATH("ca_file", tls_config, ca_file, NULL, "the system's", RESTART,
                 "The authorities (PEM) that may have signed the servers' certificates."),
         PATH("cert_file", tls_config, cert_file, NULL, "none", RESTART,
-                "The host's own certificate (PEM), for servers that ask for one (`--client-cert-auth`)."),
-        PATH("key_file", tls_config, key_file, NULL, "none", RESTART, "Its key; only the host's user may read it."),
+                "The host's own certificate (PEM), for servers that ask for one (Redis: `tls-auth-clients`; etcd: "
+                "`--client-cert-auth`)."),
+        PATH("key_file", tls_config, key_file, NULL, "none", RESTART,
+                "Its key, without a passphrase; only the host's user may read it."),
+        TEXT("server_name", tls_config, server_name, "the host of the URL", NULL, RESTART,
+                "Redis: the name that the servers' certificates must have, where Sentinel or Cluster tell addresses "
+                "that "
+                "no certificate has."),
 };
 static const struct group tls_table = TABLE(tls_fields);
 
 static const struct field store_fields[] = {
         URL("url", store_config, url, URL_FOR_STORE, NULL, RESTART,
                 "Where tasks live: `sqlite:FILE`, `redis://HOST:PORT/DATABASE`, `redis+unix:SOCKET`, "
-                "`redis+sentinel://H1,H2,H3/MASTER` or `redis+cluster://H1,H2,H3`."),
+                "`redis+sentinel://H1,H2,H3/MASTER` or `redis+cluster://H1,H2,H3`; with TLS `rediss://HOST:PORT`, "
+                "`rediss+sentinel:` and `rediss+cluster:` in the same way."),
         TEXT("user", store_config, user, "none", name_check_user, RESTART, "Redis: the ACL user."),
         PATH("password_file", store_config, password.file, NULL, "none", RESTART,
                 "Redis: a file that holds the password; only the host's user may read it."),
@@ -150,6 +157,9 @@ static const struct field store_fields[] = {
         GROUP("sentinel", store_config, sentinel, &sentinel_table,
                 "Redis with Sentinel: the login for the Sentinels themselves, if they have a password "
                 "(`requirepass`)."),
+        GROUP("tls", store_config, tls, &tls_table,
+                "`rediss:`: whom to trust; certificates are always verified. Files that were renewed are used for new "
+                "connections; a reload checks them."),
         CHOICE("synchronous", store_config, synchronous, "full", synchronous_words, RESTART,
                 "SQLite: with `full`, every acknowledged submit survives a power cut; `normal` is faster, loses "
                 "nothing "
@@ -184,10 +194,15 @@ static const struct field coordination_fields[] = {
         GROUP("sentinel", coordination_config, sentinel, &sentinel_table,
                 "A Redis of its own with Sentinel: the login for the Sentinels themselves."),
         GROUP("tls", coordination_config, tls, &tls_table,
-                "`etcd+tls:`: whom to trust; certificates are always verified."),
+                "`etcd+tls:` and a `rediss:` of its own: whom to trust; certificates are always verified. `redis` (the "
+                "store's) uses `store.tls`."),
         COUNT("max_members", coordination_config, members_max, "0", 0, 1000, RESTART,
                 "Hosts that own shards at the same time; further ones stand by. 0: all of them. The app's first host "
                 "records it; later: quiver app set max_members=N."),
+        FLAG("even_load", coordination_config, evens_load, "true", LIVE,
+                "A busy shard is exchanged for a quiet one of another host when one host has much more work than the "
+                "others: at most three exchanges a minute. The leader's setting decides; a host without it does not "
+                "take part."),
 };
 static const struct group coordination_table = TABLE(coordination_fields);
 
@@ -247,11 +262,16 @@ static const struct field window_fields[] = {
 };
 static const struct group window_table = TABLE(window_fields);
 
+static const char *const cgroup_words[] = { "auto", "off", "require", NULL };
+
 static const struct field host_fields[] = {
         TEXT("name", host_config, name, "the machine's name", name_check_host, RESTART,
                 "This host's name. Two hosts of one `state` folder need two: the second of one name does not start."),
         COUNT("weight", host_config, weight, "1", 0, 1000, LIVE,
                 "Its share of the shards, relative to the other hosts'. 0: only stands by."),
+        CHOICE("cgroup", host_config, cgroup, "auto", cgroup_words, RESTART,
+                "Control groups (version 2) for runners: `auto` makes them where the host may (root, or systemd with "
+                "`Delegate=yes`), `require` does not start without, `off` makes none."),
 };
 static const struct group host_table = TABLE(host_fields);
 
@@ -280,9 +300,18 @@ static const struct group http_table = TABLE(http_fields);
 
 static const char *const level_words[] = { "error", "warn", "info", "debug", NULL };
 
+/* In the order of enum log_format. */
+static const char *const format_words[] = { "logfmt", "json", "journal", NULL };
+
 static const struct field log_fields[] = {
         PATH("file", log_config, file, NULL, "standard error", RESTART,
                 "The file that a host logs to; SIGUSR1 opens it anew after it was renamed."),
+        CHOICE("format", log_config, format, "logfmt", format_words, RESTART,
+                "`logfmt`, `json` (an object a line), or `journal`: fields for systemd's journal, by its native "
+                "protocol. "
+                "The fields have the same names in each."),
+        PATH("journal", log_config, journal, "/run/systemd/journal/socket", NULL, RESTART,
+                "The journal's socket, for `format = \"journal\"`."),
         CHOICE("level", log_config, level, "info", level_words, LIVE, "More detailed lines are not written."),
         COUNT("rate", log_config, rate, "1000", 1, 1e6, LIVE,
                 "Lines a second that one runner may log; the rest is dropped and counted. A runner keeps what it was "
@@ -338,6 +367,10 @@ static const struct field batch_fields[] = {
         COUNT("max", batch_config, max, "1", 1, 256, GENERATION,
                 "Tasks that the plugin's `handle_many` gets in one call. 1: one by one."),
         DURATION("wait", batch_config, wait_ms, "5ms", 0, 10 * SECOND, LIVE, "How long to wait for a full batch."),
+        FLAG("same_key", batch_config, same_key, "false", GENERATION,
+                "Ordered batches: a call may get several tasks of one key, in order; the first that is not DONE ends "
+                "its "
+                "key's part. Up to 2 × `max` tasks of a key are claimed, if that is more than `window.per_key`."),
 };
 static const struct group batch_table = TABLE(batch_fields);
 
@@ -350,17 +383,26 @@ static const struct field remote_fields[] = {
 };
 static const struct group remote_table = TABLE(remote_fields);
 
+static const char *const network_words[] = { "any", "none", NULL };
+
 static const struct field limits_fields[] = {
         TEXT("user", limits_config, user, "the host's", name_check_user, GENERATION,
                 "The system user that runners run as; needs a host started by root."),
         SIZE("memory", limits_config, memory_bytes, "0", 0, TIB, GENERATION,
-                "Memory that one runner may allocate. 0: no limit."),
+                "Memory that one runner may have. 0: no limit. With a control group all of it, shared memory too, and "
+                "that of the processes that it starts; else what each of them allocates for itself."),
         DURATION("cpu", limits_config, cpu_ms, "0", 0, 365 * DAY, GENERATION,
                 "Processor time that one runner may use before it is ended. 0: no limit."),
+        NUMBER("cores", limits_config, cores, "0", 0, 1024, GENERATION,
+                "Processors that one runner and what it starts may use at once, such as 0.5. 0: no limit. Needs a "
+                "control group."),
         COUNT("descriptors", limits_config, descriptors, "0", 0, 1048576, GENERATION,
                 "Open files and sockets of one runner, 16 or more. 0: the host's own limit."),
         COUNT("processes", limits_config, processes, "0", 0, 1048576, GENERATION,
-                "Processes and threads of the runners' user. 0: the host's own limit."),
+                "Processes and threads: with a control group of one runner and what it starts, else of all processes "
+                "of the runners' user. 0: the host's own limit."),
+        CHOICE("network", limits_config, network, "any", network_words, GENERATION,
+                "`none`: runners have no network; Unix sockets in the file system remain."),
         SIZE("core", limits_config, core_bytes, "0", 0, TIB, GENERATION,
                 "The largest core dump that a runner may leave, where kernel.core_pattern says. 0: none."),
         PATHS("read", limits_config, read, "not confined", GENERATION,
@@ -400,6 +442,9 @@ static const struct field handler_fields[] = {
                 "key until a person decides."),
         GROUP("batch", handler_config, batch, &batch_table, "Several tasks in one call."),
         GROUP("remote", handler_config, remote, &remote_table, "With `plugin = \"remote\"`."),
+        FLAG("spread", handler_config, spread, "true", LIVE,
+                "Tasks without a key that wait here run on free seats of other hosts, and theirs on free seats here; a "
+                "worker of a remote handler gets tasks of any host. `false`: every host runs its own."),
         COUNT("max_tasks", handler_config, max_tasks, "0", 0, 2147483647, LIVE,
                 "A runner is replaced after this many tasks. 0: never."),
         DURATION("idle_timeout", handler_config, idle_timeout_ms, "5m", 0, 30 * DAY, LIVE,

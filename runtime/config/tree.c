@@ -71,6 +71,12 @@ struct config_place tree_place(const struct config_tree *t, const struct config_
         return at ? (struct config_place){ at->file->path, at->line } : tree_whole(t);
 }
 
+struct config_place tree_place_of(const struct config_tree *t, const char *path)
+{
+        const struct config_setting_t *setting = tree_find(t, path);
+        return setting ? tree_place(t, setting) : tree_whole(t);
+}
+
 const char *tree_folder(const struct config_tree *t, const struct config_setting_t *setting)
 {
         const struct setting_place *at = config_setting_get_hook(setting);

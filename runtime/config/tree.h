@@ -33,6 +33,8 @@ struct config_place tree_whole(const struct config_tree *t);
 const char *tree_main_folder(const struct config_tree *t);
 
 struct config_place tree_place(const struct config_tree *t, const struct config_setting_t *setting);
+/* The same by its dotted path; of one that is not set, the file as a whole. */
+struct config_place tree_place_of(const struct config_tree *t, const char *path);
 /* The folder at which relative paths of this setting start. */
 const char *tree_folder(const struct config_tree *t, const struct config_setting_t *setting);
 

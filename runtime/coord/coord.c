@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/url.h"
 #include "coord/request.h"
 
 /* Each driver has a line here. */
@@ -71,7 +72,7 @@ static int options_check(const struct coord_options *options, struct error *erro
 static const struct coord_driver *choose(struct coord_request *request, const struct coord_options *options)
 {
         const char *url = options->url ? options->url : "";
-        size_t scheme = strcspn(url, ":+");
+        size_t scheme = url_is_redis_tls(url) ? strlen("redis") : strcspn(url, ":+");
         request->status = options_check(options, &request->error);
         for (size_t i = 0; i < sizeof(drivers) / sizeof(drivers[0]); i++)
                 if (strlen(drivers[i]->scheme) == scheme && !strncmp(url, drivers[i]->scheme, scheme))
@@ -98,6 +99,13 @@ void coord_end_session(struct uv_loop_s *loop, struct coord_end_session *end)
         if (!end->token || !end->token[0] || strlen(end->token) >= COORD_TOKEN_MAX)
                 coord_refuse(&end->request, -EINVAL, "a session's token is needed");
         driver->end_session(loop, end);
+}
+
+bool coord_rights(const struct coord_options *options, bool is_for_sentinels, struct rights *to)
+{
+        struct coord_request request = { 0 };
+        const struct coord_driver *driver = choose(&request, options);
+        return !request.status && driver->rights && driver->rights(options, is_for_sentinels, to);
 }
 
 void coord_close(struct coord *coord, void (*closed)(void *self), void *self)

@@ -32,7 +32,9 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/rights.h"
 #include "base/span.h" /* struct span */
+#include "base/tls_files.h"
 
 #define COORD_DATA_MAX  (512u * 1024u)
 #define COORD_PATH_MAX  512u /* with the NUL */
@@ -76,9 +78,8 @@ struct coord_options {
         const char *store_url, *store_user, *store_password;
         /* User and password for the Sentinels: of a Redis of the tree's own, and of the store's. */
         const char *sentinel_user, *sentinel_password, *store_sentinel_user, *store_sentinel_password;
-        /* etcd+tls: the authorities that sign servers' certificates (NULL: the system's), and our own certificate with
-         * its key (NULL: none). */
-        const char *ca_file, *cert_file, *key_file;
+        struct tls_files tls;              /* etcd+tls, rediss */
+        struct tls_files store_tls;        /* for url "redis" */
         const struct coord_events *events; /* NULL: a visitor, which has no watches, no ephemeral nodes, and no session
                                               if the driver can do without one */
 };
@@ -123,6 +124,10 @@ struct coord_info {
 };
 void coord_info(const struct coord *coord, struct coord_info *ret_info);
 
+/* Adds the rights that a user needs on the servers of the tree, or on their Sentinels.  False: there are no such users.
+ * For the url "redis" it is what the tree needs beyond the store. */
+bool coord_rights(const struct coord_options *options, bool is_for_sentinels, struct rights *to);
+
 /* A text by which a guard can end this session after its host died.  Secret: whoever has it can end the session. */
 void coord_token(const struct coord *coord, char ret_token[COORD_TOKEN_MAX]);
 
@@ -131,6 +136,9 @@ struct coord_end_session {
         struct coord_request request;
         struct coord_options options; /* url, app, secrets; events are not used */
         const char *token;
+        /* A visitor's tree with the same options, which was opened ahead: the driver uses its connection if it can.
+         * NULL: none. */
+        struct coord *through;
 };
 void coord_end_session(struct uv_loop_s *loop, struct coord_end_session *end);
 

@@ -32,6 +32,8 @@ struct coord_driver {
         void (*token)(const struct coord *coord, char ret_token[COORD_TOKEN_MAX]);
         /* Finishes all requests (coord_cancel), then calls closed(); neither before it returns. */
         void (*close)(struct coord *coord, void (*closed)(void *self), void *self);
+        /* coord_rights().  NULL: it has no such users. */
+        bool (*rights)(const struct coord_options *options, bool is_for_sentinels, struct rights *to);
 };
 
 /* The drivers that coord.c knows.  A new one needs a line here and one there. */

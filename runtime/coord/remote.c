@@ -168,9 +168,12 @@ void remote_refuse(struct remote *remote, struct coord_request *request, int sta
 
 void remote_refuse_all(struct remote *remote, int status, const char *why)
 {
+        /* It is tried again and again, and said once. */
+        bool is_new = strcmp(remote->refusal.text, why) != 0;
         (void)error_set(&remote->refusal, 0, "%s", why);
-        log_event(LEVEL_ERROR, "coordination-refused", "driver=%s error=%s", remote->coord.driver->scheme,
-                LOG_QUOTE(remote->refusal.text));
+        if (is_new)
+                log_event(LEVEL_ERROR, "coordination-refused", "driver=%s error=%s", remote->coord.driver->scheme,
+                        LOG_QUOTE(remote->refusal.text));
         for (struct coord_request *request = remote->coord.requests; request; request = request->next)
                 remote_refuse(remote, request, status, remote->refusal.text);
 }

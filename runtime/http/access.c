@@ -234,8 +234,10 @@ bool http_access_by_token(const struct http_access *access, const struct http_he
         return true;
 }
 
-void http_access_by_user(uid_t uid, struct http_who *ret_who)
+void http_access_by_peer(const struct socket_peer *peer, struct http_who *ret_who)
 {
-        *ret_who = (struct http_who){ .roles = uid == 0 || uid == geteuid() ? ROLE_ALL : ROLE_NONE };
-        (void)snprintf(ret_who->name, sizeof(ret_who->name), "uid %u", (unsigned)uid);
+        bool may = (peer->uid == 0 || peer->uid == geteuid()) && !peer->is_ours;
+        *ret_who = (struct http_who){ .roles = may ? ROLE_ALL : ROLE_NONE };
+        (void)snprintf(ret_who->name, sizeof(ret_who->name), "uid %u%s", (unsigned)peer->uid,
+                peer->is_ours ? ", a runner" : "");
 }

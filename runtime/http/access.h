@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "base/process/peer.h"
 #include "base/strings.h"
 #include "http/reader.h"
 
@@ -73,8 +74,8 @@ bool http_access_is_own_page(const struct http_head *head);
 
 /* Whose token it is; false if the request has one that nobody has.  Without one: true, and no role. */
 bool http_access_by_token(const struct http_access *access, const struct http_head *head, struct http_who *ret_who);
-/* A client of the Unix socket: root and our own user may everything, others nothing. */
-void http_access_by_user(uid_t uid, struct http_who *ret_who);
+/* A client of the Unix socket: root and our own user may everything; others, and our runners, nothing. */
+void http_access_by_peer(const struct socket_peer *peer, struct http_who *ret_who);
 
 /* "read", "submit", …: the first role of the set. */
 const char *http_role_name(unsigned roles);

@@ -518,11 +518,10 @@ static void start_reading(struct http_connection *c)
 
 static void find_peer(struct http_connection *c)
 {
-        struct ucred peer;
-        socklen_t size = sizeof(peer);
+        struct socket_peer peer;
         uv_os_fd_t fd;
-        if (c->is_unix && uv_fileno(&c->handle, &fd) == 0 && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0)
-                http_access_by_user(peer.uid, &c->peer);
+        if (c->is_unix && uv_fileno(&c->handle, &fd) == 0 && peer_find(fd, &peer) == 0)
+                http_access_by_peer(&peer, &c->peer);
 }
 
 struct http_connection *http_connection_accept(struct http_server *server, uv_stream_t *listener, bool is_unix)

@@ -23,10 +23,11 @@ struct work_services;
 
 /* What /readyz and /livez say. */
 struct http_health {
-        bool is_member;   /* known to the coordination */
-        bool sees_store;  /* it has answered within the lease's ttl */
-        bool is_draining; /* it stops */
-        uint32_t refused; /* handlers that this host refused to load */
+        bool is_member;        /* known to the coordination */
+        const char *endangers; /* what may lose tasks in the store; "": nothing */
+        bool sees_store;       /* it has answered within the lease's ttl */
+        bool is_draining;      /* it stops */
+        uint32_t refused;      /* handlers that this host refused to load */
 };
 
 /* What the host lends to its server.  All of it is valid until the server is closed. */

@@ -9,6 +9,7 @@
 #include <sys/random.h>
 
 #include "base/memory.h"
+#include "base/strings.h"
 #include "http/json_line_private.h"
 
 #define NEAR_MAX    20 /* bytes of a token that is named */
@@ -87,32 +88,16 @@ static int fail(struct json_line_scan *s, const char *what)
 
 /* --- UTF-8 -------------------------------------------------------------------------------------------------------- */
 
-static bool is_more(char c)
+/* The NUL at the end of the text is no part of a character: it stops every look. */
+static size_t character_size(const char *at)
 {
-        return ((unsigned char)c & 0xc0) == 0x80;
-}
-
-/* How many bytes the character at `at` has, which is not ASCII; 0: it is none.  The NUL at the end stops every look. */
-static size_t utf8_size(const char *at)
-{
-        unsigned char c = (unsigned char)at[0];
-        unsigned char next = (unsigned char)at[1];
-        if (c < 0xc2 || c > 0xf4 || !is_more(at[1]))
-                return 0;
-        if (c < 0xe0)
-                return 2;
-        if ((c == 0xe0 && next < 0xa0) || (c == 0xed && next > 0x9f) || (c == 0xf0 && next < 0x90) ||
-                (c == 0xf4 && next > 0x8f) || !is_more(at[2]))
-                return 0;
-        if (c < 0xf0)
-                return 3;
-        return is_more(at[3]) ? 4 : 0;
+        return utf8_size((const unsigned char *)at, 4);
 }
 
 /* What is not UTF-8 is found as soon as it is looked at. */
 static int look(struct json_line_scan *s, const char *at)
 {
-        if ((unsigned char)*at < 0x80 || utf8_size(at))
+        if ((unsigned char)*at < 0x80 || character_size(at))
                 return 0;
         if (at == s->token)
                 return error_set(
@@ -206,7 +191,7 @@ static enum json_line_token scan_text(struct json_line_scan *s)
                 } else if (c >= 0x80) {
                         if (look(s, at) < 0)
                                 return TOKEN_FAILED;
-                        at += utf8_size(at);
+                        at += character_size(at);
                 } else if (c >= 0x20) {
                         at++;
                 } else {
@@ -316,7 +301,7 @@ static enum json_line_token scan_other(struct json_line_scan *s)
                 return scan_word(s);
         if (look(s, s->token) < 0)
                 return TOKEN_FAILED;
-        s->at = s->token + ((unsigned char)*s->token >= 0x80 ? utf8_size(s->token) : 1);
+        s->at = s->token + ((unsigned char)*s->token >= 0x80 ? character_size(s->token) : 1);
         return TOKEN_INVALID;
 }
 

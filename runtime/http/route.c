@@ -18,6 +18,7 @@ static const struct http_route routes[] = {
         { VERB_GET, "/v1/tasks/:id", ROLE_READ, "", false, false, http_get_task },
         { VERB_GET, "/v1/tasks/:id/payload", ROLE_READ, "", false, false, http_get_payload },
         { VERB_POST, "/v1/tasks/:id/cancel", ROLE_OPERATE, "", false, false, http_cancel_task },
+        { VERB_POST, "/v1/tasks/:id/move", ROLE_OPERATE, "lane force", false, false, http_move_task },
         { VERB_POST, "/v1/tasks/:id/reschedule", ROLE_OPERATE, "delay at", false, false, http_reschedule_task },
         { VERB_POST, "/v1/tasks/:id/requeue", ROLE_OPERATE, "edit", true, false, http_requeue_task },
         { VERB_POST, "/v1/tasks/:id/drop", ROLE_OPERATE, "", false, false, http_drop_task },

@@ -70,6 +70,11 @@ static bool fits_inline(size_t size)
         return size <= sizeof(((struct ring_entry *)NULL)->bytes);
 }
 
+bool ring_task_is_small(const struct ring_task *task)
+{
+        return fits_inline(ring_task_size(task));
+}
+
 /* Whether there is room for `tasks` more tasks, of which `spilled` need a spill: 0, -EAGAIN or -EBADMSG. */
 static int check_room(const struct ring_host *r, uint32_t tasks, uint32_t spilled)
 {
@@ -127,10 +132,11 @@ int ring_host_submit(
                 return error;
         *ret_ticket = r->next_ticket;
         for (uint32_t i = 0; i < count; i++) {
+                uint64_t tag = r->next_ticket & 0xffff;
                 uint64_t index = fill(r, &tasks[i], owners[i]);
                 /* A seat may take only a part of the batch: each cell holds how many tasks are left from it on. */
                 atomic_store_explicit(&r->map.submit_cells[(r->tail + i) & (r->map.shape.entries - 1)],
-                        index | (uint64_t)(count - i) << 32, memory_order_relaxed);
+                        index | tag << 16 | (uint64_t)(count - i) << 32, memory_order_relaxed);
         }
         r->tail += count;
         atomic_store_explicit(&r->map.header->submit_tail, r->tail, memory_order_release);
@@ -150,6 +156,11 @@ void ring_host_ring(struct ring_host *r)
         if (!asleep)
                 return;
         uint64_t waiting = r->tail - atomic_load_explicit(&h->submit_next, memory_order_relaxed);
+        /* Pairs with look_end(): the seat that polls takes one of them, or wakes another seat for it. */
+        if (atomic_load_explicit(&h->seat_is_looking, memory_order_relaxed) && waiting)
+                waiting--;
+        if (!waiting)
+                return;
         atomic_fetch_add(&h->seat_bell, 1);
         futex_wake(&h->seat_bell, waiting < (uint64_t)INT_MAX ? (int)waiting : INT_MAX);
 }

@@ -46,6 +46,9 @@ void ring_host_free(struct ring_host *r);
  * runner has corrupted its side: ring_host_submit() then returns -EBADMSG. */
 bool ring_host_has_room(const struct ring_host *r, uint32_t tasks, size_t size);
 
+/* Whether a task needs no spill, of which there are RING_SPILLS: more large ones never fit at once. */
+bool ring_task_is_small(const struct ring_task *task);
+
 /* Submits `count` tasks as one batch (1: a single task) and returns the first one's ticket; the others follow it.
  * owners[i] is returned with the answer.  The runner is not woken: call ring_host_ring() after the last submit.
  * 0; or nothing was submitted: -EAGAIN (no room), -EMSGSIZE (over the shape's limit), -EBADMSG. */

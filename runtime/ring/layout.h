@@ -80,6 +80,8 @@ struct ring_header {
         alignas(RING_LINE) _Atomic uint64_t submit_next;
         alignas(RING_LINE) _Atomic uint32_t seat_bell; /* futex that the host wakes if a seat sleeps */
         _Atomic uint32_t seats_asleep;
+        _Atomic uint32_t
+                seat_is_looking;      /* one seat polls before it sleeps: it takes the next task without being woken */
         _Atomic uint32_t is_retiring; /* seats end once no task is queued */
 
         /* Runner → host.  An answer cell holds its own number, so that the host recognises a cell that is reserved but
@@ -95,8 +97,9 @@ struct ring_header {
         alignas(RING_LINE) _Atomic uint32_t answer_spill_used[RING_SPILLS];
 };
 
-/* A submit cell is: entry number | number of tasks in the batch from this cell on << 32 (1 for a single task).
- * An answer cell is: entry number | (cell number + 1) << 16. */
+/* A submit cell is: entry number | low 16 bits of the ticket << 16 | number of tasks in the batch from this cell on <<
+ * 32 (1 for a single task).  The ticket tells a cell whose task was taken back from the entry's next task: there are
+ * fewer cells than such tickets. An answer cell is: entry number | (cell number + 1) << 16. */
 
 enum ring_state { ENTRY_FREE, ENTRY_QUEUED, ENTRY_STARTED, ENTRY_TAKEN };
 

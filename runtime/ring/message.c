@@ -31,6 +31,10 @@ void message_put_start(struct buffer *to, const struct runner_start *start)
         buffer_put_u64(to, start->files_max);
         buffer_put_u64(to, start->processes_max);
         buffer_put_u64(to, start->core_max);
+        buffer_put_u32(to, start->cores_millis);
+        buffer_put_u32(to, start->has_no_network);
+        buffer_put_u32(to, start->has_controllers);
+        buffer_put_text(to, start->cgroup ? start->cgroup : "");
         buffer_put_text(to, start->user);
         put_list(to, start->paths_read, start->paths_read_count);
         put_list(to, start->paths_write, start->paths_write_count);
@@ -131,6 +135,10 @@ int message_get_start(struct reader *r, struct runner_start *ret)
         s.files_max = reader_u64(r);
         s.processes_max = reader_u64(r);
         s.core_max = reader_u64(r);
+        s.cores_millis = reader_u32(r);
+        s.has_no_network = reader_u32(r);
+        s.has_controllers = reader_u32(r);
+        s.cgroup = reader_text(r);
         s.user = reader_text(r);
         s.paths_read = get_list(r, &s.paths_read_count);
         s.paths_write = get_list(r, &s.paths_write_count);

@@ -50,8 +50,12 @@ struct runner_start {
         uint64_t cpu_seconds_max;
         uint64_t files_max;
         uint64_t processes_max;
-        uint64_t core_max; /* of a core dump; 0 means none */
-        const char *user;  /* the user to become; "": none */
+        uint64_t core_max;        /* of a core dump; 0 means none */
+        uint32_t cores_millis;    /* thousandths of a processor */
+        uint32_t has_no_network;  /* no network but Unix sockets in the file system */
+        uint32_t has_controllers; /* bits of enum cgroup_controller that keep these limits for its control group */
+        const char *cgroup;       /* the folder of the control group to join; "": none */
+        const char *user;         /* the user to become; "": none */
         /* Paths for Landlock; if both lists are empty, the file system is not confined. */
         const char *const *paths_read;
         const char *const *paths_write;

@@ -10,8 +10,11 @@
 #include "base/clock.h"
 #include "ring/futex.h"
 
-/* How often a seat polls before it sleeps: a wake-up costs 20 to 40 µs, a poll a few nanoseconds. */
+/* How often a seat polls before it sleeps: a wake-up costs 20 to 40 µs, a poll a few nanoseconds.  Of a runner's seats
+ * one polls at a time, and only after a short task: were all of them to, 64 seats whose handlers take a millisecond
+ * would poll for more than half of two processors' time. */
 #define LOOKS_BEFORE_SLEEP 2000
+#define SHORT_NS           UINT64_C(200000)
 
 static inline void relax(void)
 {
@@ -54,7 +57,7 @@ void ring_detach(struct ring_runner *r)
 }
 
 /* Takes the next cells for one seat: at most `max` cells of one batch.  Returns how many, with the numbers of their
- * entries; 0 if no cell waits. */
+ * entries and the low bits of their tickets; 0 if no cell waits. */
 static uint32_t win_cells(struct ring_runner *r, struct ring_taken *ret, uint32_t max)
 {
         struct ring_header *h = r->map.header;
@@ -71,26 +74,30 @@ static uint32_t win_cells(struct ring_runner *r, struct ring_taken *ret, uint32_
                 if (!count)
                         abort();
                 /* Read all cells before the compare-and-swap: after it the host may reuse them. */
-                for (uint32_t i = 0; i < count; i++)
-                        ret[i].entry = (uint32_t)atomic_load_explicit(
-                                               &r->map.submit_cells[(next + i) & mask], memory_order_relaxed) &
-                                       mask;
+                for (uint32_t i = 0; i < count; i++) {
+                        cell = atomic_load_explicit(&r->map.submit_cells[(next + i) & mask], memory_order_relaxed);
+                        ret[i].entry = (uint32_t)(cell & 0xffff) & mask;
+                        ret[i].ticket = cell >> 16 & 0xffff;
+                }
                 if (atomic_compare_exchange_weak_explicit(
                             &h->submit_next, &next, next + count, memory_order_acq_rel, memory_order_relaxed))
                         return count;
         }
 }
 
-/* Starts the task of one cell; false if the host has taken it back.  The entry may then already hold a newer task,
- * whose own cell comes later: it is started here, and its cell will be skipped. */
-static bool start(struct ring_runner *r, uint32_t seat, uint32_t entry_number, bool is_first, struct ring_taken *ret)
+/* Starts the task of one cell; false if the host has taken it back.  The entry may then already hold a newer task: that
+ * is started when its own cell comes, since in a batch it may be one that follows another. */
+static bool start(struct ring_runner *r, uint32_t seat, struct ring_taken cell, bool is_first, struct ring_taken *ret)
 {
+        uint32_t entry_number = cell.entry;
         struct ring_entry *e = &r->map.entries[entry_number];
         struct ring_seat *s = &r->map.seats[seat];
         uint64_t word = atomic_load_explicit(&e->word, memory_order_acquire);
         if (RING_WORD_STATE(word) != ENTRY_QUEUED)
                 return false;
         uint64_t ticket = RING_WORD_TICKET(word);
+        if ((ticket & 0xffff) != cell.ticket)
+                return false;
         /* The seat is written before the entry: if this process dies in between, the host finds a seat that names a
          * task which was not started, never a started task that no seat names. */
         if (is_first) {
@@ -157,30 +164,64 @@ static void wait_for_bell(struct ring_header *h)
         atomic_fetch_sub(&h->seats_asleep, 1);
 }
 
+/* Whether this seat is to poll: the tasks are short, and no other seat does so. */
+static bool look_begin(struct ring_header *h, const struct ring_seat *s)
+{
+        return clock_boot_ns() - atomic_load_explicit(&s->started_ns, memory_order_relaxed) < SHORT_NS &&
+               !atomic_load_explicit(&h->seat_is_looking, memory_order_relaxed) &&
+               !atomic_exchange(&h->seat_is_looking, 1);
+}
+
+/* Pairs with ring_host_ring(): the host publishes tasks, then reads the flag, and wakes one seat less if it is set; we
+ * clear the flag, then look for tasks.  So what it has not woken a seat for is seen here. */
+static void look_end(struct ring_header *h)
+{
+        atomic_store(&h->seat_is_looking, 0);
+        if (!has_cells(h) || !atomic_load(&h->seats_asleep))
+                return;
+        atomic_fetch_add(&h->seat_bell, 1);
+        futex_wake(&h->seat_bell, 1);
+}
+
 uint32_t ring_take(struct ring_runner *r, uint32_t seat, struct ring_taken *ret, uint32_t max)
 {
         struct ring_header *h = r->map.header;
         uint32_t looks = 0;
+        bool is_looking = false;
         for (;;) {
                 uint32_t cells = win_cells(r, ret, max);
                 uint32_t started = 0;
                 for (uint32_t i = 0; i < cells; i++)
-                        if (start(r, seat, ret[i].entry, !started, &ret[started]))
+                        if (start(r, seat, ret[i], !started, &ret[started]))
                                 started++;
+                if (is_looking && cells) {
+                        is_looking = false;
+                        look_end(h);
+                }
                 if (started)
                         return started;
                 ring_seat_idle(r, seat);
                 if (cells) {
                         /* All were taken back: no answer will come, and the host may wait for the room. */
                         call_host(r);
+                        looks = 0;
                         continue;
                 }
                 /* Tasks submitted before the flag was set must still be done, so the cells are checked after it. */
-                if (atomic_load_explicit(&h->is_retiring, memory_order_acquire) && !has_cells(h))
+                if (atomic_load_explicit(&h->is_retiring, memory_order_acquire) && !has_cells(h)) {
+                        if (is_looking)
+                                look_end(h);
                         return 0;
-                if (looks++ < LOOKS_BEFORE_SLEEP) {
+                }
+                if (!looks)
+                        is_looking = look_begin(h, &r->map.seats[seat]);
+                if (is_looking && looks++ < LOOKS_BEFORE_SLEEP) {
                         relax();
                         continue;
+                }
+                if (is_looking) {
+                        is_looking = false;
+                        look_end(h);
                 }
                 wait_for_bell(h);
                 looks = 0;

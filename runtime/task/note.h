@@ -59,10 +59,10 @@ struct task_note {
 struct note_event {
         uint64_t at_ms;   /* store time */
         struct span kind; /* "attempt", "crash", "interruption", "later", "waited", "dead", "requeued", "held",
-                             "rescheduled" */
+                             "rescheduled", "moved" */
         struct span text;
-        /* Where it had started: "host-a pid=7 generation=1 plugin=9f0c1a2b version=1.0", or "worker alice (via
-         * host-a)"; empty: not said. */
+        /* Where it had started: "host-a pid=7 generation=1 plugin=9f0c1a2b version=1.0", "worker alice (via
+         * host-a)", or "host-b (borrowed seat)"; empty: not said. */
         struct span where;
 };
 
@@ -72,7 +72,9 @@ struct note_event {
 #define NOTE_WHERE_VERSION " version=" /* the last two: this and what the plugin calls its version; or nothing */
 /* The same if a worker had it, which got it from that host. */
 #define NOTE_WHERE_WORKER_FORMAT "\n@worker %s (via %s)"
-/* Takes either off the text. */
+/* After either of another host's name, if it ran on a seat of that host which its owner had borrowed. */
+#define NOTE_WHERE_SEAT " (borrowed seat)"
+/* Takes any of these off the text. */
 struct span note_take_where(struct span *text);
 
 /* Empty bytes are an empty note.  0 or -EBADMSG. */

@@ -12,7 +12,7 @@
 #define AGO_MAX UINT64_C(0x7fffffffffff)
 
 /* The places of a task in its document. */
-enum { AT_ID, AT_KIND, AT_ATTEMPT, AT_PID, AT_AGO, AT_RAN, AT_RESULT, AT_WORKER };
+enum { AT_ID, AT_KIND, AT_ATTEMPT, AT_PID, AT_AGO, AT_RAN, AT_RESULT, AT_WORKER, AT_SEAT };
 /* Those of a kind. */
 enum { AT_HANDLER, AT_GENERATION, AT_HASH };
 
@@ -55,7 +55,8 @@ static json_t *make(const struct done_search *search, const json_t *document, co
         view_json_set_text(o, "handler", text_at(kind, AT_HANDLER));
         view_json_number(o, "generation", number_at(kind, AT_GENERATION));
         if (*text_at(task, AT_WORKER)) {
-                view_json_set_text(o, "worker", text_at(task, AT_WORKER));
+                view_json_set_text(
+                        o, json_is_true(json_array_get(task, AT_SEAT)) ? "seat" : "worker", text_at(task, AT_WORKER));
         } else {
                 view_json_set_text(o, "hash", text_at(kind, AT_HASH));
                 view_json_number(o, "pid", number_at(task, AT_PID));
@@ -134,13 +135,17 @@ void done_as_text(struct buffer *to, const json_t *found)
                 units_format_ms(text, view_json_get_number(found, "ago_ms")),
                 text_time(time, view_json_get_number(found, "at_ms")));
         const char *worker = view_json_get_text(found, "worker");
+        const char *seat = view_json_get_text(found, "seat");
         if (*worker)
                 text_put_between(to, "ran          on worker ", worker, " (via ");
         else
                 buffer_printf(to, "%-12s on ", "ran");
-        text_put_between(to, "", view_json_get_text(found, "host"), *worker ? ")" : "");
+        if (*seat)
+                text_put_between(to, "", seat, NOTE_WHERE_SEAT);
+        else
+                text_put_between(to, "", view_json_get_text(found, "host"), *worker ? ")" : "");
         buffer_printf(to, ", attempt %" PRIu64, view_json_get_number(found, "attempt"));
-        if (!*worker) {
+        if (!*worker && !*seat) {
                 buffer_printf(to, ", pid %" PRIu64 ", generation %" PRIu64, view_json_get_number(found, "pid"),
                         view_json_get_number(found, "generation"));
                 text_put_between(to, ", plugin ", view_json_get_text(found, "hash"), "");

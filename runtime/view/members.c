@@ -113,6 +113,22 @@ static const char *const numbers[] = { "pid", "started_ms", "seats" };
 
 /* --- for programs --- */
 
+/* In thousandths of a seat (host/membership/load.h); nothing of a host that does not tell. */
+static void put_load(json_t *o, const struct load_summary *load)
+{
+        if (!load->is_known)
+                return;
+        json_t *busy = json_array();
+        view_json_number(o, "load", load->total);
+        for (uint32_t i = 0; i < load->busy_count; i++) {
+                json_t *one = json_object();
+                view_json_number(one, "shard", load->busy[i].shard);
+                view_json_number(one, "load", load->busy[i].load);
+                (void)json_array_append_new(busy, one);
+        }
+        (void)json_object_set_new(o, "busy", busy);
+}
+
 static json_t *member_as_json(const struct membership_view *view, const struct view_member *m)
 {
         struct shown_member shown = look_at(view, m);
@@ -129,6 +145,7 @@ static json_t *member_as_json(const struct membership_view *view, const struct v
         view_json_number(o, "shards", shown.shards);
         (void)json_object_set_new(o, "leader", json_boolean(shown.is_leader));
         (void)json_object_set_new(o, "sees_store", json_boolean(shown.said->sees_store));
+        put_load(o, &shown.said->load);
         for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
                 if (*view_json_get_text(shown.document, texts[i]))
                         view_json_set_text(o, texts[i], view_json_get_text(shown.document, texts[i]));
@@ -196,7 +213,7 @@ static void add_member(
         if (!shown.said) {
                 table_put_text(table, TONE_FAINT, "-");
                 table_put_text(table, TONE_BAD, shown.state);
-                for (int i = 0; i < 7; i++)
+                for (int i = 0; i < 8; i++)
                         table_put_text(table, TONE_FAINT, "-");
                 table_put_text(table, TONE_BAD, m->problem);
                 return;
@@ -206,6 +223,8 @@ static void add_member(
         table_put_number(table, TONE_PLAIN, shown.said->weight);
         table_put_number(table, TONE_PLAIN, shown.shards);
         put_known(table, shown.document, "seats");
+        (void)snprintf(words, sizeof(words), "%.1f", (double)shown.said->load.total / 1000);
+        table_put_text(table, TONE_PLAIN, shown.said->load.is_known ? words : "-");
         put_known(table, shown.document, "pid");
         const char *machine = view_json_get_text(shown.document, "machine");
         const char *version = view_json_get_text(shown.document, "version");
@@ -228,6 +247,7 @@ static void put_members(struct buffer *to, const struct membership_view *view, c
         table_number_column(&table, "weight");
         table_number_column(&table, "shards");
         table_number_column(&table, "seats");
+        table_number_column(&table, "load");
         table_number_column(&table, "pid");
         table_text_column(&table, "machine", 24);
         table_text_column(&table, "version", 16);

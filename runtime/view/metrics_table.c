@@ -71,6 +71,10 @@ const struct metric_family metric_families[METRICS] = {
         [METRIC_TASKS_FINISHED] = { "quiver_tasks_finished_total", COUNTER, "handler outcome",
                 "Tasks whose end the store has recorded. outcome: done, merged into another one, or dead as rejected, "
                 "exhausted, crashed, timed_out or cancelled." },
+        [METRIC_TASKS_LENT] = { "quiver_tasks_lent_total", COUNTER, "handler side",
+                "Tasks that ran on a seat, or at a worker, of another host than their owner. side: lent (this host "
+                "owns "
+                "them), borrowed (they came here). Sums over hosts are equal, but for what did not start." },
         [METRIC_ATTEMPTS] = { "quiver_attempts_total", COUNTER, "handler kind",
                 "Starts that have ended. kind: done, retry, later, reject, crash, timeout, unavailable, interruption. "
                 "later, unavailable and interruption cost a task nothing." },
@@ -113,6 +117,12 @@ const struct metric_family metric_families[METRICS] = {
         [METRIC_TAKEOVERS] = { "quiver_takeovers_total", COUNTER, "",
                 "Leases that were granted though their last owner had not released them: it died, or was cut off." },
         [METRIC_SHARDS_RELEASED] = { "quiver_shards_released_total", COUNTER, "", "Leases that this host gave back." },
+        [METRIC_SHARD_MOVES] = { "quiver_shard_moves_total", COUNTER, "reason",
+                "Shards that this host, as the leader, has assigned to another owner. reason: join, leave, crash, "
+                "rebalance, drain, load, restart." },
+        [METRIC_LOAD] = { "quiver_load_seats", GAUGE, "",
+                "The seats that the tasks of this host's shards keep busy, on average over about 20 seconds, as far as "
+                "it has told the other hosts." },
         [METRIC_FENCED_CALLS] = { "quiver_fenced_calls_total", COUNTER, "",
                 "Changes that the store refused because another host had taken the shard." },
         [METRIC_RELOADS] = { "quiver_reloads_total", COUNTER, "result",

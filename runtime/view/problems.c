@@ -90,6 +90,10 @@ static void look_at_app(struct app_problems *p)
                 buffer_printf(&text, "The store refuses writes: %s.", status->info->refuses);
                 add(p, true, "store", NULL, &text, "quiver status");
         }
+        if (status->info->endangers && *status->info->endangers) {
+                buffer_printf(&text, "Tasks may be lost: %s.", status->info->endangers);
+                add(p, true, "store", NULL, &text, "quiver status");
+        }
         for (uint32_t i = 0; i < status->info->shards; i++)
                 if (!status->counts[i].is_held || !status->counts[i].left_ms)
                         waiting += status_shard_waiting(status, i);

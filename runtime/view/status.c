@@ -20,10 +20,10 @@
 
 static const char *const rate_names[] = { "done", "retried", "failed" };
 /* The counts of a handler that hosts say and that are added up. */
-static const char *const sums[] = { "waiting", "running", "seats", "done", "retried", "later", "rejected", "crashed",
-        "timed_out", "merged" };
+static const char *const sums[] = { "waiting", "running", "seats", "lent", "borrowed", "done", "retried", "later",
+        "rejected", "crashed", "timed_out", "merged" };
 /* Those of them that the store counts, too, since the app began. */
-#define SUMS_COUNTED_FROM 3
+#define SUMS_COUNTED_FROM 5
 /* Numbers that need not be whole: what is added up, and of which the largest is shown. */
 static const char *const handler_rates[] = { "done_rate", "failed_rate" };
 static const char *const handler_times[] = { "run_p50_ms", "run_p99_ms" };

@@ -75,8 +75,8 @@ void envelope_as_json(json_t *object, const struct envelope *e)
 
 #define WORKER_SHOWN 64
 
-/* What a host wrote as NOTE_WHERE_WORKER_FORMAT or as NOTE_WHERE_FORMAT; a name may have spaces, so it is what stands
- * before the rest. */
+/* What a host wrote as NOTE_WHERE_WORKER_FORMAT or as NOTE_WHERE_FORMAT, perhaps with NOTE_WHERE_SEAT; a name may have
+ * spaces, so it is what stands before the rest. */
 static void set_where(json_t *o, struct span where)
 {
         char text[NOTE_TEXT_MAX + 1];
@@ -93,7 +93,16 @@ static void set_where(json_t *o, struct span where)
                 view_json_set_text(o, "host", text + at);
                 return;
         }
+        size_t size = strlen(text);
+        size_t seat = sizeof(NOTE_WHERE_SEAT) - 1;
+        bool is_seat = size > seat && !strcmp(text + size - seat, NOTE_WHERE_SEAT);
+        if (is_seat) {
+                text[size - seat] = 0;
+                (void)json_object_set_new(o, "borrowed", json_true());
+        }
         char *pid_at = strstr(text, " pid=");
+        if (is_seat && !pid_at)
+                view_json_set_text(o, "host", text);
         if (!pid_at || sscanf(pid_at, " pid=%9u generation=%9u plugin=%8[0-9a-f] version=%32[!-~]", &pid, &generation,
                                hash, version) < 3)
                 return;

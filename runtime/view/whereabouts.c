@@ -12,7 +12,7 @@
 #define NONCE_TEXT (2 * STORE_NONCE_SIZE + 1)
 
 /* What a host says of a task that runs, and that is passed on. */
-static const char *const running_texts[] = { "host", "hash", "worker" };
+static const char *const running_texts[] = { "host", "hash", "worker", "seat" };
 static const char *const running_numbers[] = { "pid", "generation", "attempt", "since_ms", "until_ms" };
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
@@ -24,7 +24,8 @@ void whereabouts_init(struct whereabouts *w)
                 .by_key = json_object(),
                 .handlers = json_object(),
                 .unserved = json_object(),
-                .paused = json_object() };
+                .paused = json_object(),
+                .limited = json_object() };
 }
 
 void whereabouts_free(struct whereabouts *w)
@@ -35,6 +36,7 @@ void whereabouts_free(struct whereabouts *w)
         json_decref(w->handlers);
         json_decref(w->unserved);
         json_decref(w->paused);
+        json_decref(w->limited);
         *w = (struct whereabouts){ 0 };
 }
 
@@ -72,6 +74,20 @@ static json_t *read_document(const struct store_status *document)
         return json_loadb(text.size ? text.data : "", text.size, 0, NULL);
 }
 
+/* Tasks that wait for it in windows are of one of its handlers. */
+static void add_limit(struct whereabouts *w, const json_t *limit)
+{
+        size_t i;
+        const json_t *handler;
+        if (!view_json_get_number(limit, "waiting"))
+                return;
+        json_array_foreach(json_object_get(limit, "handlers"), i, handler)
+        {
+                if (json_is_string(handler))
+                        view_json_set_text(w->limited, json_string_value(handler), view_json_get_text(limit, "name"));
+        }
+}
+
 void whereabouts_add_status(struct whereabouts *w, const struct store_status *document)
 {
         char nonce[NONCE_TEXT];
@@ -85,6 +101,10 @@ void whereabouts_add_status(struct whereabouts *w, const struct store_status *do
         {
                 if (json_is_string(item))
                         (void)json_object_set_new(w->unserved, json_string_value(item), json_true());
+        }
+        json_array_foreach(json_object_get(said, "limits"), i, item)
+        {
+                add_limit(w, item);
         }
         json_array_foreach(json_object_get(said, "handlers"), i, item)
         {
@@ -211,6 +231,12 @@ static void set_behind(json_t *o, const struct whereabouts *w, const struct stor
 
 static void put_seats(struct buffer *why, const struct whereabouts *w, const char *handler)
 {
+        const char *limit = view_json_get_text(w->limited, handler);
+        if (*limit) {
+                text_put_between(why, "limit ", limit, "");
+                text_put_between(why, ", or a free seat of ", handler, "");
+                return;
+        }
         uint64_t running = 0;
         bool is_remote = false;
         size_t i;
@@ -231,6 +257,28 @@ bool whereabouts_said_later(const struct store_key_info *key)
                !memcmp(key->reason.data, later.data, later.size);
 }
 
+/* `limit:NAME` or `limit:NAME/VALUE`; false: it is the name of something else. */
+static bool put_limit(struct buffer *why, struct span name)
+{
+        static const struct span prefix = SPAN_TEXT("limit:");
+        if (name.size <= prefix.size || memcmp(name.data, prefix.data, prefix.size) != 0)
+                return false;
+        struct span limit = { name.data + prefix.size, name.size - prefix.size };
+        const char *slash = memchr(limit.data, '/', limit.size);
+        struct span value = slash ? (struct span){ slash + 1, (size_t)(limit.data + limit.size - slash - 1) } : limit;
+        limit.size = slash ? (size_t)(slash - limit.data) : limit.size;
+        buffer_printf(why, "limit ");
+        text_put_bytes(why, limit, STORE_NAME_MAX);
+        if (slash) {
+                buffer_printf(why, " for ");
+                text_put_bytes(why, value, STORE_NAME_MAX);
+        }
+        buffer_printf(why, " (quiver limit show ");
+        text_put_word(why, limit);
+        buffer_put(why, ")", 1);
+        return true;
+}
+
 static void put_key_wait(struct buffer *why, const struct store_key_info *key)
 {
         char due[UNITS_TEXT_MAX];
@@ -244,6 +292,8 @@ static void put_key_wait(struct buffer *why, const struct store_key_info *key)
                         units_format_ms(due, key->due_in_ms));
                 break;
         case KEY_NAMED:
+                if (put_limit(why, key->name))
+                        return; /* the reason says no more */
                 text_put_bytes(why, key->name, STORE_NAME_MAX);
                 break;
         default:
@@ -297,10 +347,14 @@ static void set_start(json_t *o, const struct whereabouts *w, const struct task_
         json_t *start = json_object();
         json_t *holder = view_json_text_span(note->holder);
         const char *host = view_json_get_text(w->hosts, json_string_value(holder));
+        const char *name = json_string_value(holder);
+        bool is_seat = name && !strncmp(name, "seat/", 5);
         view_json_number(start, "epoch", note->started_epoch);
         (void)json_object_set_new(start, "holder", holder);
         if (*host)
                 view_json_set_text(start, "host", host);
+        if (is_seat)
+                view_json_set_text(start, "seat", strrchr(name, '/') + 1);
         if (note->until_ms)
                 view_json_number(start, "until_ms", note->until_ms);
         (void)json_object_set_new(o, "start", start);
@@ -366,7 +420,10 @@ static void put_running(struct buffer *to, const json_t *o, uint64_t now_ms)
         uint64_t since_ms = view_json_get_number(o, "since_ms");
         uint64_t until_ms = view_json_get_number(o, "until_ms");
         const char *worker = view_json_get_text(o, "worker");
-        if (*worker) {
+        const char *seat = view_json_get_text(o, "seat");
+        if (*seat) {
+                text_put_between(to, "on ", seat, NOTE_WHERE_SEAT);
+        } else if (*worker) {
                 text_put_between(to, "on worker ", worker, "");
                 text_put_between(to, " (via ", view_json_get_text(o, "host"), ")");
         } else {
@@ -376,7 +433,7 @@ static void put_running(struct buffer *to, const json_t *o, uint64_t now_ms)
         }
         if (since_ms)
                 buffer_printf(to, ", for %s", units_format_ms(age, now_ms > since_ms ? now_ms - since_ms : 0));
-        if (*worker)
+        if (*worker || *seat)
                 buffer_printf(
                         to, ", its own for %s more", units_format_ms(age, until_ms > now_ms ? until_ms - now_ms : 0));
         put_progress(to, json_object_get(o, "progress"));
@@ -384,7 +441,7 @@ static void put_running(struct buffer *to, const json_t *o, uint64_t now_ms)
 
 static bool is_running(const json_t *o)
 {
-        return json_object_get(o, "pid") || json_object_get(o, "worker");
+        return json_object_get(o, "pid") || json_object_get(o, "worker") || json_object_get(o, "seat");
 }
 
 void whereabouts_as_words(struct buffer *to, const json_t *o, uint64_t now_ms)
@@ -400,10 +457,14 @@ static void put_start(struct buffer *to, const json_t *start)
         char time[TEXT_TIME_MAX];
         const char *host = view_json_get_text(start, "host");
         const char *holder = view_json_get_text(start, "holder");
+        const char *seat = view_json_get_text(start, "seat");
         uint64_t until_ms = view_json_get_number(start, "until_ms");
         if (!start)
                 return;
-        text_put_between(to, "started by   ", *host ? host : *holder ? holder : "a host", "");
+        if (*seat)
+                text_put_between(to, "started on   ", seat, NOTE_WHERE_SEAT);
+        else
+                text_put_between(to, "started by   ", *host ? host : *holder ? holder : "a host", "");
         buffer_printf(to, " in epoch %" PRIu64 ", durably", view_json_get_number(start, "epoch"));
         if (until_ms)
                 buffer_printf(to, "; nobody else starts its key before %s", text_time(time, until_ms));

@@ -18,6 +18,7 @@ struct whereabouts {
         json_t *handlers; /* name → a list of what hosts say of it, each with its name and the document's age */
         json_t *unserved; /* name → true: a host has tasks of it and no handler */
         json_t *paused;   /* handler, or "" for all → why */
+        json_t *limited;  /* handler → a limit that tasks wait for in a host's windows */
         uint64_t more;    /* tasks that run for long and that no document has room for */
 };
 

@@ -6,7 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PREFIX "worker/"
+#include "base/units.h"
+
+#define PREFIX      "worker/"
+#define SEAT_PREFIX "seat/"
 
 /* Reads digits up to the end or to another character; false: there are none, or the number is out of range. */
 static bool take_number(struct span *text, uint64_t *ret_number)
@@ -67,18 +70,57 @@ void holder_put(char text[NOTE_HOLDER_MAX + 1], const struct work_fence *fence, 
                 text, NOTE_HOLDER_MAX + 1, PREFIX "%" PRIu64 ".%" PRIu64 "/%s", fence->epoch, fence->start, worker);
 }
 
+/* Takes the prefix, the two numbers and the slash that follows them. */
+static bool take_start(struct span *holder, struct span prefix, struct work_fence *ret_fence)
+{
+        if (holder->size < prefix.size || memcmp(holder->data, prefix.data, prefix.size) != 0)
+                return false;
+        *holder = (struct span){ holder->data + prefix.size, holder->size - prefix.size };
+        return take_number(holder, &ret_fence->epoch) && take_character(holder, '.') &&
+               take_number(holder, &ret_fence->start) && take_character(holder, '/');
+}
+
 bool holder_parse(struct span holder, struct work_fence *ret_fence, struct span *ret_worker)
 {
         struct work_fence fence = { 0 };
-        size_t prefix = sizeof(PREFIX) - 1;
-        if (holder.size < prefix || memcmp(holder.data, PREFIX, prefix) != 0)
-                return false;
-        holder = (struct span){ holder.data + prefix, holder.size - prefix };
-        if (!take_number(&holder, &fence.epoch) || !take_character(&holder, '.') ||
-                !take_number(&holder, &fence.start) || !take_character(&holder, '/') ||
-                worker_name_check(holder, NULL) < 0)
+        if (!take_start(&holder, SPAN_TEXT(PREFIX), &fence) || worker_name_check(holder, NULL) < 0)
                 return false;
         *ret_fence = fence;
         *ret_worker = holder;
+        return true;
+}
+
+void seat_start_put(char text[NOTE_HOLDER_MAX + 1], const struct work_fence *fence)
+{
+        (void)snprintf(text, NOTE_HOLDER_MAX + 1, SEAT_PREFIX "%" PRIu64 ".%" PRIu64 "/", fence->epoch, fence->start);
+}
+
+bool seat_start_is(struct span start)
+{
+        struct span prefix = SPAN_TEXT(SEAT_PREFIX);
+        return start.size >= prefix.size && !memcmp(start.data, prefix.data, prefix.size);
+}
+
+void seat_holder_put(char text[NOTE_HOLDER_MAX + 1], const struct work_fence *fence,
+        const uint8_t nonce[STORE_NONCE_SIZE], const char *host)
+{
+        char hex[2 * STORE_NONCE_SIZE + 1];
+        (void)snprintf(text, NOTE_HOLDER_MAX + 1, SEAT_PREFIX "%" PRIu64 ".%" PRIu64 "/%s/%.*s", fence->epoch,
+                fence->start, units_hex(hex, nonce, STORE_NONCE_SIZE), (int)SEAT_HOST_MAX, host);
+}
+
+bool seat_holder_parse(
+        struct span holder, struct work_fence *ret_fence, uint8_t ret_nonce[STORE_NONCE_SIZE], struct span *ret_host)
+{
+        struct work_fence fence = { 0 };
+        size_t hex = (size_t)2 * STORE_NONCE_SIZE;
+        if (!take_start(&holder, SPAN_TEXT(SEAT_PREFIX), &fence) || holder.size < hex ||
+                !units_hex_read(holder.data, hex, ret_nonce, STORE_NONCE_SIZE))
+                return false;
+        holder = (struct span){ holder.data + hex, holder.size - hex };
+        if (!take_character(&holder, '/') || holder.size > SEAT_HOST_MAX || worker_name_check(holder, NULL) < 0)
+                return false;
+        *ret_fence = fence;
+        *ret_host = holder;
         return true;
 }

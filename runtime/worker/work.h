@@ -27,6 +27,11 @@ struct work_task {
         struct work_fence fence;
         uint64_t remaining_ms; /* the worker stops by itself when they are over, unless a heartbeat gives it more */
         uint64_t ttl_ms;       /* what a heartbeat gives; it is worth one every third of this */
+
+        /* For another host, which hands it to a seat or a worker of its own. */
+        uint32_t shard;
+        uint64_t timeout_ms; /* 0: none */
+        enum lane lane;
 };
 
 /* The caller's; every text as text if it is UTF-8, else in base64 under NAME_base64. */
@@ -49,6 +54,9 @@ struct work_poll {
         const char *handler;
         const char *worker; /* its name, good by worker_name_check() */
         uint64_t wait_ms;   /* 0: take what is there now */
+        bool is_foreign;    /* another host asks, for a seat of its own (is_seat) or for a worker that polls there */
+        bool is_seat;
+        uint8_t nonce[STORE_NONCE_SIZE]; /* is_foreign: which host */
         void (*done)(struct work_poll *poll, enum work_verdict verdict, const struct work_task *task);
 
         /* private to host/remote */

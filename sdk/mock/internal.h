@@ -106,6 +106,7 @@ struct qv_mock {
         const char *init_error;
         struct setting *settings;
 
+        bool is_same_key; /* as batch.same_key */
         uint64_t tasks_made;
         uint64_t fence_epoch, fence_start;   /* of the latest start that was no zombie's */
         uint64_t zombie_epoch, zombie_start; /* what the running start shows instead; 0: nothing */

@@ -21,6 +21,9 @@ struct task_request {
         const char *id;
         bool is_cancel;
         bool is_reschedule;
+        bool is_move;
+        const char *lane; /* of a move */
+        bool is_forced;
         bool has_at, has_delay;
         uint64_t delay_ms, at_ms; /* of a reschedule */
         bool has_json;
@@ -113,6 +116,24 @@ static int reschedule(struct cli_store *s, const struct task_request *q, struct 
         return EXIT_DONE;
 }
 
+static int move(struct cli_store *s, const struct task_request *q, struct span id)
+{
+        struct error error = { "" };
+        enum lane lane = LANE_NORMAL;
+        bool is_pending = false;
+        (void)lane_parse(span_of_text(q->lane), &lane);
+        int r = client_move(s->client, id, lane, q->is_forced, &is_pending, &error);
+        if (r < 0)
+                return cli_fail(s->command, r, error.text);
+        if (q->has_json)
+                cli_json_print(json_pack("{s:s, s:s, s:b}", "id", q->id, "lane", q->lane, "pending", is_pending));
+        else if (is_pending)
+                (void)printf("%s is claimed; its owner moves it to %s, unless it has started\n", q->id, q->lane);
+        else
+                (void)printf("%s is in %s\n", q->id, q->lane);
+        return EXIT_DONE;
+}
+
 static int take_at(void *self, const char *value, struct error *error)
 {
         struct task_request *q = self;
@@ -136,6 +157,8 @@ static int act(struct cli_store *s, void *self)
         struct span wanted = { id, strlen(id) };
         if (q->is_reschedule)
                 return reschedule(s, q, wanted);
+        if (q->is_move)
+                return move(s, q, wanted);
         int r = q->is_cancel ? client_cancel(s->client, wanted, &is_pending, &error) : look(s, q, wanted, &error);
         if (r == -ENOENT)
                 r = look_among_done(s, q, wanted, &error);
@@ -167,20 +190,24 @@ int cmd_task(int argc, char **argv)
                 OPT_CALL("--delay TIME", take_delay, &q, "reschedule: in 10s, 5m, 1h; 0s: now"),
                 OPT_CALL("--at TIME", take_at, &q,
                         "reschedule: 2026-11-20T09:00:00Z; by the local clock: 2026-11-20 09:00, 09:00"),
+                OPT_TEXT("--lane LANE", &q.lane, "move: high, normal or low"),
+                OPT_FLAG("--force", &q.is_forced,
+                        "move: also a task with a key, which gives up its place among the key's"),
                 OPT_JSON(&q.has_json),
         };
         struct options o = {
-                .usage = "task [cancel|reschedule] ID",
+                .usage = "task [cancel|reschedule|move] ID",
                 .about = "Says where a task is, what happened to it and what is in it. With cancel: it is not run, or\n"
                          "stopped if it runs; it is then among the dead, with reason cancelled. With reschedule: a "
                          "delayed task\n"
-                         "gets another time.",
+                         "gets another time. With move: a waiting task goes to the end of another lane.",
                 OPTIONS_TABLE(table),
                 .words_max = WORDS_ANY,
                 .examples = "  quiver task 9kq2v7d3c0a8x1m5r4t6-12\n"
                             "  quiver task 9kq2v7d3c0a8x1m5r4t6-12 --payload > payload.bin\n"
                             "  quiver task cancel 9kq2v7d3c0a8x1m5r4t6-12\n"
-                            "  quiver task reschedule 9kq2v7d3c0a8x1m5r4t6-12 --at \"2026-11-20 09:00\"\n",
+                            "  quiver task reschedule 9kq2v7d3c0a8x1m5r4t6-12 --at \"2026-11-20 09:00\"\n"
+                            "  quiver task move 9kq2v7d3c0a8x1m5r4t6-12 --lane high\n",
         };
         struct error error = { "" };
         int code;
@@ -188,14 +215,21 @@ int cmd_task(int argc, char **argv)
                 return code;
         q.is_cancel = o.words_count && !strcmp(o.words[0], "cancel");
         q.is_reschedule = o.words_count && !strcmp(o.words[0], "reschedule");
-        bool has_verb = q.is_cancel || q.is_reschedule;
+        q.is_move = o.words_count && !strcmp(o.words[0], "move");
+        bool has_verb = q.is_cancel || q.is_reschedule || q.is_move;
         if (o.words_count != 1u + has_verb)
                 return options_wrong(&o, "which task? quiver task %sID",
                         q.is_cancel ? "cancel "
+                        : q.is_move ? "move "
                         : has_verb  ? "reschedule "
                                     : "");
         if (q.is_reschedule ? q.has_at == q.has_delay : q.has_at || q.has_delay)
                 return options_wrong(&o, "--at or --delay: one of them, with quiver task reschedule ID");
+        enum lane lane;
+        if (q.is_move ? !q.lane : q.lane || q.is_forced)
+                return options_wrong(&o, "--lane goes with quiver task move ID, which needs it; --force, too");
+        if (q.lane && !lane_parse(span_of_text(q.lane), &lane))
+                return options_wrong(&o, "%s is no lane: high, normal or low", q.lane);
         q.id = o.words[has_verb];
         if (task_id_check((struct span){ q.id, strlen(q.id) }, NULL, &error) < 0)
                 return options_wrong(&o, "%s is not a task's id: %s", q.id, error.text);

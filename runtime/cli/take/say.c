@@ -13,7 +13,7 @@
 
 #define TEXT_MAX ((size_t)64 * 1024 * 1024)
 
-const char *const take_outcomes[] = { "done", "retry", "later", "reject", "unavailable", NULL };
+const char *const take_outcomes[] = { "done", "retry", "later", "reject", "unavailable", "limited", NULL };
 
 int take_exit_code(int r)
 {
@@ -169,10 +169,10 @@ int take_finish(int argc, char **argv)
         struct qv_client_finish finish = QV_CLIENT_FINISH_INIT;
         const struct option table[] = { OPT_CONFIG(&q.config), OPT_FENCE(&q.fence),
                 OPT_DURATION("--retry-after TIME", &q.retry_after_ms, 1,
-                        "retry, later, unavailable: so long (default: as the handler's settings say)"),
+                        "retry, later, unavailable, limited: so long (default: as the handler's settings say)"),
                 OPT_JSON(&q.has_json) };
         struct options o = {
-                .usage = "take finish HANDLER ID --fence FENCE done|retry|later|reject|unavailable [TEXT|-]",
+                .usage = "take finish HANDLER ID --fence FENCE done|retry|later|reject|unavailable|limited [TEXT|-]",
                 .about = "Says how a task that quiver take has printed has ended. TEXT is the result of done, and the "
                          "error "
                          "of the others;\n"

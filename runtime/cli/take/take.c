@@ -243,7 +243,8 @@ static int run_take(int argc, char **argv)
         struct options o = {
                 .usage = "take HANDLER [--wait TIME] [-n N] [-- COMMAND [ARGUMENT…]]\n"
                          "       quiver take heartbeat HANDLER ID --fence FENCE\n"
-                         "       quiver take finish HANDLER ID --fence FENCE done|retry|later|reject|unavailable "
+                         "       quiver take finish HANDLER ID --fence FENCE "
+                         "done|retry|later|reject|unavailable|limited "
                          "[TEXT|-]",
                 .about = "Takes tasks of a handler with plugin = \"remote\" from the hosts of this machine, as their "
                          "user "

@@ -23,7 +23,7 @@ struct etcd_http {
         CURLM *multi;
         uv_loop_t *loop;
         uv_timer_t timer;
-        char *ca_file, *cert_file, *key_file;
+        struct tls_files tls;
         struct etcd_exchange *exchanges; /* under way */
         struct etcd_exchange *aborted;   /* done() is yet to be called */
         void (*freed)(void *self);
@@ -248,12 +248,12 @@ static void set_trust(const struct etcd_http *http, CURL *easy)
 {
         const struct curl_api *curl = http->curl;
         (void)curl->easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
-        if (http->ca_file)
-                (void)curl->easy_setopt(easy, CURLOPT_CAINFO, http->ca_file);
-        if (http->cert_file)
-                (void)curl->easy_setopt(easy, CURLOPT_SSLCERT, http->cert_file);
-        if (http->key_file)
-                (void)curl->easy_setopt(easy, CURLOPT_SSLKEY, http->key_file);
+        if (http->tls.ca_file)
+                (void)curl->easy_setopt(easy, CURLOPT_CAINFO, http->tls.ca_file);
+        if (http->tls.cert_file)
+                (void)curl->easy_setopt(easy, CURLOPT_SSLCERT, http->tls.cert_file);
+        if (http->tls.key_file)
+                (void)curl->easy_setopt(easy, CURLOPT_SSLKEY, http->tls.key_file);
 }
 
 void etcd_http_start(struct etcd_http *http, struct etcd_exchange *exchange)
@@ -346,9 +346,7 @@ struct etcd_http *etcd_http_new(uv_loop_t *loop, const struct etcd_http_options 
         struct etcd_http *http = memory_zero(1, sizeof(*http));
         http->curl = curl;
         http->loop = loop;
-        http->ca_file = text_copy(options->ca_file);
-        http->cert_file = text_copy(options->cert_file);
-        http->key_file = text_copy(options->key_file);
+        http->tls = tls_files_copy(&options->tls);
         http->timer.data = http;
         (void)uv_timer_init(loop, &http->timer);
         http->multi = make_multi(curl);
@@ -364,9 +362,7 @@ static void on_timer_closed(uv_handle_t *handle)
         struct etcd_http *http = handle->data;
         void (*freed)(void *self) = http->freed;
         void *self = http->freed_self;
-        free(http->ca_file);
-        free(http->cert_file);
-        free(http->key_file);
+        tls_files_free(&http->tls);
         free(http);
         freed(self);
 }

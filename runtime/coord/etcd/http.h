@@ -11,12 +11,12 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "base/tls_files.h"
 
 struct etcd_http;
 
 struct etcd_http_options {
-        const char *ca_file;              /* NULL: the system's authorities */
-        const char *cert_file, *key_file; /* NULL: none */
+        struct tls_files tls; /* without server_name */
 };
 
 /* One request and its answer.  The upper half is the caller's, zeroed and filled in; it lives until done(). */

@@ -132,10 +132,7 @@ static int read_options(
         int r = url_parse(options->url, URL_FOR_COORDINATION, "/", &tree->url, error);
         if (r)
                 return error_prefix(error, r, "coordination url");
-        tree->http = etcd_http_new(loop,
-                &(struct etcd_http_options){
-                        .ca_file = options->ca_file, .cert_file = options->cert_file, .key_file = options->key_file },
-                error);
+        tree->http = etcd_http_new(loop, &(struct etcd_http_options){ .tls = options->tls }, error);
         return tree->http ? 0 : -ENOTSUP;
 }
 

@@ -68,6 +68,7 @@ void http_get_events(struct http_exchange *x);
 bool http_check_task_id(struct http_exchange *x, struct span id, uint32_t *ret_shard); /* false: it is answered */
 void http_get_payload(struct http_exchange *x);
 void http_cancel_task(struct http_exchange *x);
+void http_move_task(struct http_exchange *x);
 void http_reschedule_task(struct http_exchange *x);
 void http_requeue_task(struct http_exchange *x);
 void http_drop_task(struct http_exchange *x);

@@ -24,6 +24,8 @@ void http_get_ready(struct http_exchange *x)
                 put_check(&text, health.is_member, "member of the app", "no member: coordination is not reached");
                 put_check(&text, health.sees_store, "the store answers", "the store has not answered within lease.ttl");
                 put_check(&text, !health.is_draining, "takes work", "draining: it stops, or a person asked for it");
+                if (health.endangers && *health.endangers)
+                        buffer_printf(&text, "warn %s\n", health.endangers);
                 if (health.refused)
                         buffer_printf(&text, "%s %u handlers are refused; see quiver status\n",
                                 is_strict ? "FAIL" : "warn", health.refused);

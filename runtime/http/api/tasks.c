@@ -25,6 +25,7 @@ struct task_act {
                 struct store_find find;
                 struct store_cancel cancel;
                 struct store_reschedule reschedule;
+                struct store_move move;
                 struct store_dead dead;
                 struct store_submit submit;
         };
@@ -32,6 +33,8 @@ struct task_act {
         uint32_t shard;
         bool is_cancel;
         bool is_reschedule;
+        bool is_move, is_forced;
+        enum lane lane;           /* is_move: where to */
         uint64_t delay_ms, at_ms; /* is_reschedule: one of them */
         bool is_edit;             /* a dead one goes to the queue with another payload */
         struct kept_task old;     /* EDIT */
@@ -136,6 +139,7 @@ static void answer_payload(struct task_act *call)
 
 static void submit_edited(struct task_act *call);
 static void reschedule(struct task_act *call);
+static void move(struct task_act *call);
 
 static void on_found(struct store_request *request)
 {
@@ -148,6 +152,8 @@ static void on_found(struct store_request *request)
                 cancel(call, &task);
         } else if (call->find.task && call->is_reschedule) {
                 reschedule(call);
+        } else if (call->find.task && call->is_move) {
+                move(call);
         } else if (call->find.task && call->is_edit) {
                 submit_edited(call);
         } else if (call->find.task) {
@@ -205,6 +211,75 @@ void http_cancel_task(struct http_exchange *x)
         if (!call)
                 return;
         call->is_cancel = true;
+        find(call);
+}
+
+/* --- another lane --------------------------------------------------------------------------------------------------
+ */
+
+static void answer_conflict(struct task_act *call, const char *text)
+{
+        struct http_exchange *x = call->x;
+        act_free(call);
+        http_answer_problem(x, 409, "%s", text);
+}
+
+static void on_moved(struct store_request *request)
+{
+        struct task_act *call = container_of(request, struct task_act, request);
+        struct http_exchange *x = call->x;
+        bool is_dead = call->move.state == STATE_DEAD;
+        if (request->status == -EALREADY || request->status == -EPERM || request->status == -ENOTSUP ||
+                (request->status == -ENOENT && is_dead)) {
+                struct error error = request->error;
+                answer_conflict(call, error.text);
+                return;
+        }
+        if (!is_done(call))
+                return;
+        bool is_pending = call->move.is_pending;
+        http_audit(x, "move", http_parameter(x, "id"));
+        end(call, is_pending ? 202 : 200,
+                json_pack("{s:s, s:s, s:b}", "id", http_parameter(x, "id"), "lane", lane_name(call->lane), "pending",
+                        is_pending));
+}
+
+static void move(struct task_act *call)
+{
+        struct store_move asked;
+        struct error error = { "" };
+        const struct store_listed *task = call->find.task;
+        if (store_move_fill(task, call->lane, call->is_forced, &asked, &error) < 0) {
+                answer_conflict(call, error.text);
+                return;
+        }
+        call->key_size = min_u64(task->key.size, TASK_KEY_MAX);
+        memcpy(call->key, task->key.data, call->key_size);
+        asked.request.done = on_moved;
+        asked.id = call->id;
+        asked.key = (struct span){ call->key, call->key_size };
+        call->move = asked;
+        store_move(call->x->services->store, &call->move);
+}
+
+void http_move_task(struct http_exchange *x)
+{
+        const char *lane = http_parameter(x, "lane"), *force = http_parameter(x, "force");
+        enum lane to;
+        if (!lane || !lane_parse(span_of_text(lane), &to)) {
+                http_answer_problem(x, 400, "say where to: lane=high, lane=normal or lane=low");
+                return;
+        }
+        if (force && strcmp(force, "true") != 0) {
+                http_answer_problem(x, 400, "force: true, or leave it out");
+                return;
+        }
+        struct task_act *call = task_act_start(x);
+        if (!call)
+                return;
+        call->is_move = true;
+        call->is_forced = force;
+        call->lane = to;
         find(call);
 }
 

@@ -296,9 +296,11 @@ int qv_client_heartbeat(struct qv_client *client, const struct qv_client_work *w
 enum {
         QV_CLIENT_FINISH_DONE = 0,
         QV_CLIENT_FINISH_RETRY = 1,
-        QV_CLIENT_FINISH_LATER = 2,      /* the same at no cost, as often as the handler's later.max */
-        QV_CLIENT_FINISH_REJECT = 3,     /* no attempt will help: the task is dead */
-        QV_CLIENT_FINISH_UNAVAILABLE = 4 /* nothing that the handler does would work now: it pauses */
+        QV_CLIENT_FINISH_LATER = 2,       /* the same at no cost, as often as the handler's later.max */
+        QV_CLIENT_FINISH_REJECT = 3,      /* no attempt will help: the task is dead */
+        QV_CLIENT_FINISH_UNAVAILABLE = 4, /* nothing that the handler does would work now: it pauses */
+        QV_CLIENT_FINISH_LIMITED = 5      /* the other side says that it is too much: the limits that the task is under
+                                             are closed for retry_after_ms, and it waits for them at no cost */
 };
 
 struct qv_client_finish {
@@ -307,7 +309,7 @@ struct qv_client_finish {
         const void *result; /* DONE: NULL: none */
         size_t result_size;
         const char *error;       /* not DONE: what went wrong, for the task's history; NULL: nothing is said */
-        uint64_t retry_after_ms; /* RETRY, LATER, UNAVAILABLE: 0: as the handler's settings say */
+        uint64_t retry_after_ms; /* RETRY, LATER, UNAVAILABLE, LIMITED: 0: as the handler's settings say */
         const void *checkpoint;  /* not DONE: kept for the next start; NULL: as it was */
         size_t checkpoint_size;
         /* DONE: tasks that are submitted in the step that records the outcome.  Of each, handler, key, lane, payload,

@@ -133,7 +133,12 @@ void qv_mock_set_id(struct qv_mock *mock, struct qv_mock_task *task, const char 
  * started again, with its latest checkpoint; one that is done or rejected cannot. */
 int32_t qv_mock_handle(struct qv_mock *mock, struct qv_mock_task *task);
 
-/* As qv_mock_handle(), for a batch of different keys in one call of handle_many.  Returns how many are done. */
+/* As qv_mock_handle(), for a batch of different keys in one call of handle_many.  Returns how many are done.
+ *
+ * After qv_mock_set_same_key(mock, 1), as with batch.same_key, several tasks of one key may be in it, side by side.  Of
+ * those what follows the first that is not done keeps its outcome and its count of starts, as if it had not been in the
+ * call; a plugin that says QV_DONE of such a one is wrong, and the test ends with a text that says so. */
+void qv_mock_set_same_key(struct qv_mock *mock, int is_same_key);
 uint32_t qv_mock_handle_many(struct qv_mock *mock, struct qv_mock_task *const *tasks, uint32_t count);
 
 /* --- what a host may do meanwhile --- */

@@ -267,7 +267,12 @@ struct qv_plugin {
         void (*close)(void *self) QV_NOEXCEPT;
 
         /* Does `count` tasks of different keys in one call and writes one outcome for each.  Optional; used when the
-         * handler's batch.max is above 1.  outcomes[] is filled with QV_RETRY before the call. */
+         * handler's batch.max is above 1.  outcomes[] is filled with QV_RETRY before the call.
+         *
+         * If the handler has batch.same_key, the tasks of a key may be several: they stand side by side, in order.  The
+         * first of them whose outcome is not QV_DONE ends its key's part of the call: do not start what follows, ask
+         * qv_is_over().  Whatever is written for those, the host takes them as not started; they cost nothing and come
+         * again.  Nothing of the call is durable before it returns: if the process ends, all of its tasks run again. */
         void (*handle_many)(
                 void *self, const struct qv_task *const *tasks, uint32_t count, int32_t *outcomes) QV_NOEXCEPT;
 
@@ -309,6 +314,19 @@ struct qv_plugin {
 static inline int qv_stop(const struct qv_task *task)
 {
         return __atomic_load_n(task->stop_word, __ATOMIC_ACQUIRE) == task->stop_value;
+}
+
+/* Whether both have the same key. */
+static inline int qv_same_key(const struct qv_task *a, const struct qv_task *b)
+{
+        return strcmp(a->key, b->key) == 0;
+}
+
+/* In handle_many() with batch.same_key: whether task `i` must not be started, because the task of its key before it is
+ * not done.  Leave its outcome as it is then, so that those behind it are over, too. */
+static inline int qv_is_over(const struct qv_task *const *tasks, uint32_t i, const int32_t *outcomes)
+{
+        return i && outcomes[i - 1] != QV_DONE && qv_same_key(tasks[i - 1], tasks[i]);
 }
 
 /* The index-th header; NULL: there are no more, or the host is too old to have headers2. */
