@@ -165,8 +165,10 @@ $B/%.a:
 	@rm -f $@
 	$(call say,AR)$(AR) rcs $@ $^
 
+# Programs are linked under another name and then renamed: a make beside one that runs must not leave half a file at its place.
 $(QUIVER): $B/obj/runtime/main.o $B/libruntime.a
-	$(call say,LINK)$(CC) -pie $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(call say,LINK)$(CC) -pie $(LDFLAGS) -o $@.new $^ $(LDLIBS)
+	@mv $@.new $@
 
 # The client library, out of what it needs of the runtime.  Both forms show nothing but qv_client_*: whoever links with
 # them has names of their own.  The number after .so changes when a program that was built before would break.
@@ -174,7 +176,8 @@ CLIENT_OBJ  := $(patsubst %.c,$B/obj/%.o,$(wildcard runtime/client/*.c))
 
 $B/libquiver.so.1: $(CLIENT_OBJ) $B/libruntime.a sdk/client.map
 	$(call say,CC)$(CC) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=sdk/client.map -Wl,--as-needed \
-	        $(if $(SAN),,-Wl,-z,defs) -o $@ $(CLIENT_OBJ) $B/libruntime.a $(PKG_LIBS) -lzookeeper_mt -lm
+	        $(if $(SAN),,-Wl,-z,defs) -o $@.new $(CLIENT_OBJ) $B/libruntime.a $(PKG_LIBS) -lzookeeper_mt -lm
+	@mv $@.new $@
 
 $B/libquiver.a: $(CLIENT_OBJ) $B/libruntime.a
 	@rm -f $@

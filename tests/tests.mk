@@ -60,6 +60,8 @@ COORD_CONTRACT := $(filter $B/tests/contract/test_coord%,$(CONTRACT))
 contract_obj  = $(patsubst %.c,$B/obj/%.o,$(filter-out $(CONTRACT_SRC),$(wildcard $(1:%=tests/contract/%/*.c))))
 SIM      := $B/tests/sim/test_sim
 SCALE    := $B/tests/scale/scale
+# Several end-to-end tests use them at once: none of these should find them half built.
+E2E_PROGRAMS := $(addprefix $B/tests/e2e/support/,owner follower)
 FUZZ     := $(patsubst tests/%.c,$B/tests/%,$(wildcard tests/fuzz/fuzz_*.c))
 TEST_PLUGINS := $(patsubst tests/plugins/%.c,$B/test-plugins/%.so,$(wildcard tests/plugins/*.c)) \
                 $(addprefix $B/test-plugins/,ledger-two.so statics.so statics-two.so)
@@ -73,7 +75,7 @@ scale:
 # What run.py asks for; SAN= chooses the folder.
 villains: $(VILLAINS)
 test-binaries: $(UNIT) $(SIM) $(SCALE) $(CONTRACT) $(TEST_PLUGINS) $B/libquiver.so.1 $B/tests/preload/world.so \
-               $B/tests/quiver-lacking
+               $B/tests/quiver-lacking $(E2E_PROGRAMS)
 fuzz-binaries: $(FUZZ)
 
 # Objects of tests are kept for the next make.
@@ -84,7 +86,8 @@ $B/obj/tests/%.o: CPPFLAGS += $(TEST_INCLUDES)
 
 define link_test
 	@mkdir -p $(@D)
-	$(call say,LINK)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter-out $B/libruntime.a,$(filter %.a,$^)) $B/libruntime.a $(TEST_LIBS) $(LDLIBS)
+	$(call say,LINK)$(CC) $(LDFLAGS) -o $@.new $(filter %.o,$^) $(filter-out $B/libruntime.a,$(filter %.a,$^)) $B/libruntime.a $(TEST_LIBS) $(LDLIBS)
+	@mv $@.new $@
 endef
 $B/tests/%: $B/obj/tests/%.o $B/libruntime.a
 	$(link_test)
@@ -116,7 +119,8 @@ $(SCALE): TEST_LIBS := -Wl,--wrap=coord_open
 # A build of its own: it lacks a feature, since its table stands before the library's.
 $B/tests/quiver-lacking: $B/obj/runtime/main.o $B/obj/tests/lacking/features.o $B/libruntime.a
 	@mkdir -p $(@D)
-	$(call say,LINK)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(call say,LINK)$(CC) $(LDFLAGS) -o $@.new $^ $(LDLIBS)
+	@mv $@.new $@
 
 # Loaded into servers, so never with a sanitizer.
 $B/tests/preload/%.so: tests/preload/%.c
