@@ -9,14 +9,14 @@ import pytest
 
 from hosts import wait_until
 
-BATCHES = 'batch = {{ max = {max}; wait = "20ms"; same_key = true; }}; crashes = 1; processes = 2; timeout = "60s";'
+BATCHES = 'batch = {{ max = {max}; wait = "20ms"; same_key = true; }}; crashes = {crashes}; processes = 2; timeout = "60s";'
 
 
 @pytest.fixture
 def batches(host):
     """A host whose handler takes batches of so many."""
-    def configure(most):
-        return host.configure(job=BATCHES.format(max=most)).start()
+    def configure(most, crashes=1):
+        return host.configure(job=BATCHES.format(max=most, crashes=crashes)).start()
 
     return configure
 
@@ -72,8 +72,8 @@ def test_the_first_that_is_not_done_ends_its_keys_part_of_a_batch(batches):
 
 
 def test_runners_and_hosts_that_are_killed_cost_no_order(batches, chance):
-    """Killed in the middle of batches, two hosts after another."""
-    host = batches(16)
+    """Killed in the middle of batches, two hosts after another.  A task that runs alone when its runner is killed is charged."""
+    host = batches(16, crashes=4)
     expected = {f"k{k}": [1000 * k + n for n in range(150)] for k in range(3)}
     host.submit([t for key, numbers in expected.items() for t in tasks_of(key, [f"{n} us:300" for n in numbers])])
     for round_ in range(4):
