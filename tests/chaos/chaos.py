@@ -223,8 +223,8 @@ class Run:
         for task_id, number in list(ids.items())[:200]:
             shown = self.crowd.cli("task", task_id, "--json")
             state = json.loads(shown.stdout)["state"] if shown.returncode == 0 else "gone"
-            # A task that others were merged into is done with the number of the last of them.
-            if state not in ("gone", "done"):
+            # A task that others were merged into is done, or dead, with the number of the last of them.
+            if state not in ("gone", "done", "dead"):
                 h.rest.append(Rest(task_id, number, state))
 
     def end(self):
