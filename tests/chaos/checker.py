@@ -278,7 +278,7 @@ def follow_ups_match(h, ix):
     """Each done task that has a follow-up has it once, from the call that counted; nothing follows from the undone."""
     children = collections.defaultdict(set)
     for n, starts in ix.starts.items():
-        if parent(n):
+        if parent(n) and starts:
             children[parent(n)] |= {(s.id, s.parent_fence) for s in starts}
     for ask in h.asks:
         found = children.pop(ask.number, set())

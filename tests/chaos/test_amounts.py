@@ -145,6 +145,13 @@ def test_a_failover_takes_back_no_more_times_than_it_lasted(made):
     assert "schedule" in made.rules()
 
 
+def test_a_failover_may_have_a_time_fire_again(made):
+    fire(set_schedule(made), 100, 110, 120, 120)
+    assert "done twice" in made.rules()
+    made.h.failovers.append(Failover(0, made.now))
+    assert not made.rules()
+
+
 def test_what_waits_is_not_merged_and_what_is_merged_does_not_wait(made):
     made.ask("1", is_merge=True).ask("2", is_merge=True)
     made.run("2")
