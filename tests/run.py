@@ -368,7 +368,8 @@ def end_to_end(is_long):
 def chaos(is_long):
     """The checker's own tests, and a while of everything that can break; `make chaos` is the same, longer."""
     folder = ROOT / "tests" / "chaos"
-    yield pytest("chaos", folder / "test_checker.py", 60)
+    for name in ("test_checker.py", "test_amounts.py"):
+        yield pytest("chaos", folder / name, 60)
     every = [(on, over) for on in ("sqlite", "redis+zookeeper", "redis+etcd", "redis", "sentinel", "cluster") for over in ("client", "http")]
     for on, over in every if is_long else (("sqlite", "http"), ("redis", "client")):
         seconds = 120 if is_long else 15

@@ -7,6 +7,7 @@
 #include "base/numbers.h"
 #include "base/units.h"
 #include "view/json.h"
+#include "view/limits.h"
 
 #define SAMPLE_TASKS  32u  /* of a shard's tasks in one state */
 #define SAMPLE_SHARDS 256u /* that are looked at so */
@@ -89,6 +90,8 @@ static bool ask_shard(struct status_look *look)
                 if (ask_sample(look) || ask_keys(look) || ask_groups(look))
                         return true;
         }
+        if (look->status.are_keys_cut)
+                limits_mark_estimated(look->status.limits);
         look->step = STATUS_TOTALS;
         return look_ask_documents(&look->look, DOCUMENT_STATUS);
 }

@@ -7,8 +7,8 @@
 
 #include "schedule/calendar.h"
 
-/* 29 February is at most eight years away. */
-#define DAYS_AHEAD (9 * 366)
+/* 29 February on a certain day of the week ("0 0 29 2 *\/7") is at most 40 years away. */
+#define DAYS_AHEAD (41 * 366)
 
 /* --- reading -------------------------------------------------------------------------------------------------------
  */
@@ -190,10 +190,13 @@ static int next_bit(uint64_t bits, int from)
         return bits ? __builtin_ctzll(bits) : -1;
 }
 
-/* The first minute from `from` on, by the clock on the wall; CRON_NEVER: none for years. */
-static zone_local next_local(const struct cron *cron, zone_local from)
+/* The first minute from `from` on, by the clock on the wall; CRON_NEVER: none for years, or before the day after `until`.
+ */
+static zone_local next_local(const struct cron *cron, zone_local from, zone_local until)
 {
         int64_t days = calendar_day_of(from + 59), last = days + DAYS_AHEAD;
+        if (until / CALENDAR_DAY_S + 2 < last)
+                last = until / CALENDAR_DAY_S + 2;
         int64_t minute_of_day = (from + 59 - days * CALENDAR_DAY_S) / 60;
         int hour = (int)(minute_of_day / 60), minute = (int)(minute_of_day % 60);
         for (; days < last; days++, hour = minute = 0) {
@@ -213,7 +216,7 @@ static int64_t next_fixed(const struct cron *cron, const struct zone *zone, int6
         int64_t until;
         zone_local from = after + zone_offset(zone, after, &until);
         for (;;) {
-                zone_local local = next_local(cron, from);
+                zone_local local = next_local(cron, from, INT64_MAX);
                 if (local == CRON_NEVER)
                         return CRON_NEVER;
                 int64_t at = zone_from_local(zone, local);
@@ -229,7 +232,7 @@ static int64_t next_elapsed(const struct cron *cron, const struct zone *zone, in
         while (from < last) {
                 int64_t until;
                 int64_t offset = zone_offset(zone, from, &until);
-                zone_local local = next_local(cron, from + offset);
+                zone_local local = next_local(cron, from + offset, until == INT64_MAX ? until : until + offset);
                 if (local != CRON_NEVER && local - offset < until)
                         return local - offset;
                 if (until == INT64_MAX)

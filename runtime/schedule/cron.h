@@ -27,7 +27,7 @@ int cron_parse(struct cron *cron, const char *text, struct error *error);
 /* A text if the pattern is right but hardly what was meant ("* 0 * * *": every minute of hour 0); else NULL. */
 const char *cron_doubt(const struct cron *cron);
 
-/* The first time after `after`; both in seconds since 1970.  CRON_NEVER: there is none in the next eight years. */
+/* The first time after `after`; both in seconds since 1970.  CRON_NEVER: there is none in the next 40 years. */
 int64_t cron_next(const struct cron *cron, const struct zone *zone, int64_t after);
 
 #endif

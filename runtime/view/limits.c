@@ -155,6 +155,16 @@ void limits_add_key(json_t *limits, const struct store_key_info *key)
                 view_json_number(into, "oldest_ms", key->head_age_ms);
 }
 
+void limits_mark_estimated(json_t *limits)
+{
+        size_t i;
+        json_t *limit;
+        json_array_foreach(limits, i, limit)
+        {
+                (void)json_object_set_new(limit, "estimated", json_true());
+        }
+}
+
 /* --- what its home says --- */
 
 json_t *limit_home_as_json(const struct store_limit_look *look)
@@ -223,6 +233,11 @@ static uint64_t all_waiting(const json_t *limit)
         return view_json_get_number(limit, "waiting") + view_json_get_number(limit, "waiting_tasks");
 }
 
+static bool is_estimated(const json_t *limit)
+{
+        return json_is_true(json_object_get(limit, "estimated"));
+}
+
 static void put_used(struct buffer *to, const json_t *limit)
 {
         if (view_json_get_number(limit, "rate"))
@@ -261,7 +276,9 @@ void limits_as_text(struct buffer *to, const json_t *limits, bool has_color)
                 table_put_text(&table, TONE_PLAIN, buffer_text(&cell));
                 buffer_clear(&cell);
                 table_put_number(&table, TONE_PLAIN, view_json_get_number(limit, "granted"));
-                table_put_number(&table, TONE_PLAIN, all_waiting(limit));
+                buffer_printf(&cell, "%llu%s", (unsigned long long)all_waiting(limit), is_estimated(limit) ? "+" : "");
+                table_put_text(&table, TONE_PLAIN, buffer_text(&cell));
+                buffer_clear(&cell);
                 table_put_number(&table, closed ? TONE_WARN : TONE_PLAIN, closed);
                 put_names(&cell, json_object_get(limit, "handlers"));
                 table_put_text(&table, TONE_PLAIN, cell.size ? buffer_text(&cell) : "-");
@@ -325,8 +342,8 @@ void limit_as_text(struct buffer *to, const json_t *limit, bool has_color, uint6
                 (unsigned long long)view_json_get_number(limit, "started"),
                 (unsigned long long)view_json_get_number(limit, "granted"),
                 (unsigned long long)view_json_get_number(limit, "hosts"));
-        buffer_printf(to, "  waiting      %llu tasks on hosts, %llu in the store behind %llu keys",
-                (unsigned long long)view_json_get_number(limit, "waiting"),
+        buffer_printf(to, "  waiting      %llu tasks on hosts, %s%llu in the store behind %llu keys",
+                (unsigned long long)view_json_get_number(limit, "waiting"), is_estimated(limit) ? "at least " : "",
                 (unsigned long long)view_json_get_number(limit, "waiting_tasks"),
                 (unsigned long long)view_json_get_number(limit, "waiting_keys"));
         if (all_waiting(limit) && view_json_get_number(limit, "oldest_ms"))

@@ -6,7 +6,8 @@
  *          "closed":0,"buckets":7,"started":9120,"started_rate":99.5,"refused":311,"lost":2,
  *          "set":{"rate":20,"version":1763256000999,"until_ms":1763256600999}}
  *
- * `waiting` are tasks in the hosts' windows, `waiting_keys` and `waiting_tasks` those in the store.  A concurrency has
+ * `waiting` are tasks in the hosts' windows, `waiting_keys` and `waiting_tasks` those in the store, at least so many if
+ * `estimated` is there, and true.  A concurrency has
  * `concurrency` and `in_use` instead of the rate's numbers.  `set`, if it is there, is what holds beside the
  * configuration. */
 #ifndef QUIVER_VIEW_LIMITS_H
@@ -24,6 +25,8 @@ void limits_add_said(json_t *limits, const json_t *said, uint64_t document_age_m
 bool limits_add_desired(json_t *limits, const struct store_desired *item, uint64_t wall_ms);
 /* A key that waits; others are passed over. */
 void limits_add_key(json_t *limits, const struct store_key_info *key);
+/* Not all keys that wait were looked at. */
+void limits_mark_estimated(json_t *limits);
 /* NULL: there is none. */
 json_t *limits_get(const json_t *limits, const char *name);
 

@@ -25,9 +25,10 @@ sys.path[:0] = [str(HERE), str(ROOT / "tests" / "e2e" / "support")]
 import nemeses  # noqa: E402
 from places import BACKINGS  # noqa: E402
 from book import now_ns  # noqa: E402
-from checker import check, story  # noqa: E402
-from crowd import Crowd, adopt_orphans, command_of, send  # noqa: E402
-from history import Dead, History, Rest, Sample, read_asks, read_consumer, read_lines  # noqa: E402
+from checker import Index, check, story  # noqa: E402
+from crowd import SCHEDULES, Crowd, adopt_orphans, command_of, send  # noqa: E402
+from amounts import most_of  # noqa: E402
+from history import Dead, History, Rest, Sample, Schedule, read_asks, read_consumer, read_lines, scheduled  # noqa: E402
 from world import World  # noqa: E402
 
 SAMPLE_S = 0.25
@@ -42,7 +43,8 @@ class Run:
     def __init__(self, crowd, chosen):
         self.crowd, self.seconds = crowd, chosen.seconds
         self.plan = nemeses.plan(chosen.seed, chosen.seconds, chosen.on, crowd.ttl_s, chosen.every, chosen.only)
-        self.history = History(shards=crowd.shards, ttl_s=crowd.ttl_s, attempts=crowd.attempts, crashes=crowd.crashes)
+        self.history = History(shards=crowd.shards, ttl_s=crowd.ttl_s, attempts=crowd.attempts, crashes=crowd.crashes,
+                               limits=crowd.limits)
         self.counts = collections.Counter()
         self.skipped = 0
         self.began = 0
@@ -138,6 +140,8 @@ class Run:
         self.crowd.revive()
         for producer in self.crowd.producers:
             producer.end()
+        for name in SCHEDULES:
+            self.crowd.cli("schedule", "pause", name)
         self.history.healed_ns = now_ns()
         self.say("healed; nobody submits any more")
 
@@ -155,7 +159,7 @@ class Run:
             self.look_at_consumers()
             if totals and not any(totals[name] for name in LEFT) and not self.on_their_way():
                 self.history.finished_ns = now_ns()
-                self.history.done_count = totals["done"]
+                self.history.done_count, self.history.merged_count = totals["done"], totals["merged"]
                 self.say(f"all is done, {(self.history.finished_ns - self.history.healed_ns) / 1e9:.1f} s after healing")
                 return
             now, found = time.monotonic(), (totals, (self.crowd.folder / "ledger").stat().st_size)
@@ -199,8 +203,13 @@ class Run:
         h.free = {line.key: int(line.id.rpartition("-")[2]) for line in h.lines if line.key.startswith("free-")}
         listed = crowd.cli("dead", "list", "--json", "--limit", "1000000")
         for record in map(json.loads, listed.stdout.splitlines()):
-            h.dead.append(Dead(record["id"], number_of(record["payload"]), record["reason"]))
+            h.dead.append(Dead(record["id"], scheduled(record["id"]) or number_of(record["payload"]), record["reason"]))
         self.look_for_rest()
+        for name in SCHEDULES:
+            shown = json.loads(crowd.cli("schedule", "show", name, "--json").stdout)
+            every_s = shown["definition"].get("every_ms", 60_000) // 1000
+            h.schedules.append(Schedule(name, every_s, crowd.first_s[name], shown["next_ms"] // 1000, shown["fired"],
+                                        shown["skipped"], name != "tick-each"))
         checked = crowd.cli("fsck")
         if checked.returncode:
             h.store_faults.append((checked.stdout + checked.stderr).strip())
@@ -213,8 +222,10 @@ class Run:
         ids.update({line.id: line.number for line in h.lines if line.number not in ended})
         for task_id, number in list(ids.items())[:200]:
             shown = self.crowd.cli("task", task_id, "--json")
-            if shown.returncode == 0:
-                h.rest.append(Rest(task_id, number, json.loads(shown.stdout)["state"]))
+            state = json.loads(shown.stdout)["state"] if shown.returncode == 0 else "gone"
+            # A task that others were merged into is done, or dead, with the number of the last of them.
+            if state not in ("gone", "done", "dead"):
+                h.rest.append(Rest(task_id, number, state))
 
     def end(self):
         for consumer in self.crowd.consumers:
@@ -262,6 +273,11 @@ def print_table(run, report, faults):
     print("run")
     for name, value in rows.items():
         print(f"  {name:<32}{value:>6}")
+    for limit in h.limits:
+        print(f"  limit {limit.name:<26}{most_of(h, Index(h), limit)}")
+    for s in h.schedules:
+        print(f"  schedule {s.name:<23}{(s.next_s - s.first_s) // s.every_s} due, {s.fired} fired, {s.skipped} passed")
+    print(f"  {'merged':<32}{h.merged_count if h.merged_count is not None else '?':>6}")
 
 
 def covered_ns(failovers):

@@ -5,11 +5,9 @@ Each rule is a function that yields violations; every one has a history in test_
 import collections
 import dataclasses
 
+from amounts import Violation, limits_hold, merges_add_up, times_fire_once
 from excuses import ended_early, is_loss
-from history import DONE, REJECT, RETRY, parent
-
-# `also`: another task that has a part in it.  `at_ns`: the moment, where it is one.
-Violation = collections.namedtuple("Violation", "rule key number text also at_ns", defaults=("", 0))
+from history import DONE, REJECT, RETRY, parent, scheduled
 
 
 @dataclasses.dataclass
@@ -98,7 +96,7 @@ def kept(h, ix):
 def asked_for(h, ix):
     """Nothing runs that nobody asked for, and what was refused does not run."""
     for n, starts in ix.starts.items():
-        if not starts or parent(n):
+        if not starts or parent(n) or scheduled(starts[0].id):
             continue
         ask = ix.asks.get(n)
         if not ask:
@@ -280,7 +278,7 @@ def follow_ups_match(h, ix):
     """Each done task that has a follow-up has it once, from the call that counted; nothing follows from the undone."""
     children = collections.defaultdict(set)
     for n, starts in ix.starts.items():
-        if parent(n):
+        if parent(n) and starts:
             children[parent(n)] |= {(s.id, s.parent_fence) for s in starts}
     for ask in h.asks:
         found = children.pop(ask.number, set())
@@ -340,7 +338,8 @@ def store_is_sound(h, ix):
 
 
 RULES = (kept, asked_for, ordered, waits_its_turn, one_at_a_time, fences_grow, done_once, effects_are_current,
-         results_arrive, follow_ups_match, dead_for_a_reason, epochs_grow, finished, store_is_sound)
+         results_arrive, follow_ups_match, dead_for_a_reason, epochs_grow, finished, store_is_sound, limits_hold,
+         times_fire_once, merges_add_up)
 
 
 # --- the verdict ------------------------------------------------------------------------------------------------------

@@ -65,11 +65,13 @@ class Client:
         return status
 
     def submit(self, handler, tasks):
-        """tasks: dicts with key, payload, lane, delay_ms, merge; free: it has no key.  Returns (status, id) of each."""
+        """tasks: dicts with key, payload, lane, delay_ms, merge; free: it has no key; handler: another one's.  Returns
+        (status, id) of each."""
         items = (Task * len(tasks))()
         for item, task in zip(items, tasks):
             payload = task["payload"].encode()
-            item.size, item.lane, item.handler = ctypes.sizeof(Task), LANES[task["lane"]], handler.encode()
+            item.size, item.lane = ctypes.sizeof(Task), LANES[task["lane"]]
+            item.handler = task.get("handler", handler).encode()
             key = None if task.get("free") else task["key"].encode()
             item.key, item.payload, item.payload_size = key, payload, len(payload)
             item.delay_ms, item.merge = task["delay_ms"], task.get("merge", False)

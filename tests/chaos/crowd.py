@@ -1,5 +1,6 @@
 """Everybody in a run: the hosts, the producers, the consumers, and those who die with them."""
 import ctypes
+import json
 import os
 import signal
 import subprocess
@@ -7,6 +8,7 @@ import sys
 import time
 
 from fleet import Member
+from history import Limit
 from world import OUTSIDE
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
@@ -23,12 +25,21 @@ store = {{ {store} }};
 coordination = {{ {coordination} }};
 lease = {{ ttl = "{ttl_s}s"; drain = "3s"; }};
 log = {{ level = "info"; }};
+limits = {{ slots = {{ concurrency = 3; }}; pace = {{ rate = 50; burst = 10; }}; }};
 handlers = {{
-  work = {{ plugin = "ledger.so"; processes = 2; threads = 2; timeout = "3s"; grace = "500ms"; crashes = {crashes};
-    config = {{ path = "{folder}/ledger"; }};
-    retry = {{ attempts = {attempts}; backoff = "20ms"; max = "200ms"; }}; }};
+  work = {{ {ledger} processes = 2; threads = 2; }};
+  few = {{ {ledger} threads = 3; limited_by = ( "slots" ); }};
+  paced = {{ {ledger} threads = 2; limited_by = ( "pace" ); }};
 }};
 """
+LEDGER = """plugin = "ledger.so"; timeout = "3s"; grace = "500ms"; crashes = {crashes};
+    config = {{ path = "{folder}/ledger"; who = "{name}"; }};
+    retry = {{ attempts = {attempts}; backoff = "20ms"; max = "200ms"; }};"""
+# A share lasts one and a half leases; a runner is killed after the grace, and three seconds for its backtrace.
+BACK_S = 1.5 + 0.5 + 3 + 0.5
+# The first has each of its times whatever happens, the other one goes by overlap and by the last that was missed.
+SCHEDULES = {"tick-each": ("--every", "1s", "--overlap", "queue-all", "--catchup", "all", "--catchup-for", "60s"),
+             "tick-last": ("--cron", "* * * * *", "--overlap", "skip", "--catchup", "last")}
 
 
 def adopt_orphans():
@@ -167,6 +178,9 @@ class Crowd:
         self.producers = [Helper(self, "producer", n) for n in range(1, producers + 1)]
         self.consumers = [Helper(self, "consumer", n) for n in range(1, consumers + 1)]
         self.orphans_seen = []
+        self.limits = [Limit("slots", "few", concurrency=3, seats=3 * hosts, back_s=BACK_S),
+                       Limit("pace", "paced", rate=50, burst=10, seats=2 * hosts, back_s=BACK_S)]
+        self.first_s = {}  # of each schedule: the first time that was due
 
     def install_plugin(self, content):
         """By rename, as an installer does.  None: what is no plugin."""
@@ -188,9 +202,9 @@ class Crowd:
     def write_config(self, name, more=""):
         path = self.folder / f"{name}.cfg"
         store, coordination = self.backing.settings()
+        ledger = LEDGER.format(folder=self.folder, name=name, crashes=self.crashes, attempts=self.attempts)
         path.write_text(CONFIG.format(shards=self.shards, folder=self.folder, name=name, store=f"{store} {more}",
-                                      coordination=coordination, ttl_s=self.ttl_s, crashes=self.crashes,
-                                      attempts=self.attempts))
+                                      coordination=coordination, ttl_s=self.ttl_s, ledger=ledger))
         return path
 
     def make_host(self, name):
@@ -213,6 +227,9 @@ class Crowd:
     def start(self):
         self.hosts[0].spawn()
         self.hosts[0].wait_for_log("event=running")  # it makes the store
+        for name, options in SCHEDULES.items():
+            made = self.cli("schedule", "set", name, "--handler", "work", *options, "--json", "tick stamp")
+            self.first_s[name] = json.loads(made.stdout)["next_ms"] // 1000
         for host in self.hosts[1:]:
             host.spawn()
         for helper in self.producers + self.consumers:

@@ -66,6 +66,7 @@ class HttpClient:
         query = {"key": task["key"], "lane": task["lane"]}
         if task["delay_ms"]:
             query["delay"] = f"{task['delay_ms']}ms"
+        handler = task.get("handler", handler)
         answer = self.ask(f"/v1/tasks/{handler}?{urllib.parse.urlencode(query)}", task["payload"].encode(),
                           {"Idempotency-Key": task["number"]})
         if answer is None or answer[0] != 202:
@@ -75,7 +76,7 @@ class HttpClient:
     def post_lines(self, handler, tasks):
         lines = []
         for task in tasks:
-            line = {"handler": handler, "key": task["key"], "lane": task["lane"], "payload": task["payload"],
+            line = {"handler": task.get("handler", handler), "key": task["key"], "lane": task["lane"], "payload": task["payload"],
                     "idempotency_key": task["number"]}
             if task["delay_ms"]:
                 line["delay"] = f"{task['delay_ms']}ms"

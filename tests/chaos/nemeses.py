@@ -12,6 +12,7 @@ import redis
 
 from book import now_ns
 from crowd import send
+from history import Stop
 from places import role_of
 
 # One fault: `at_s` after the beginning, for `for_s`; `target` picks among those there are.
@@ -101,9 +102,15 @@ def kill_runner(run, target):
 
 
 def stop(run, pids, text):
+    """What hosts among them did not do meanwhile is not held against them."""
+    names, began = [host.name for host in run.crowd.hosts if host.is_alive and host.process.pid in pids], now_ns()
     for pid in pids:
         send(pid, signal.SIGSTOP)
-    return text, go_on(pids)
+
+    def again():
+        go_on(pids)()
+        run.history.stops += [Stop(name, began, now_ns()) for name in names]
+    return text, again
 
 
 def pause_host(run, target):
@@ -135,12 +142,12 @@ def wake_runners_first(run, target):
         raise Skipped(f"{host.name} has no runners")
     stop(run, runners, "")
     run.rest(0.2)
-    stop(run, [host.process.pid], "")
+    _, wake_host = stop(run, [host.process.pid], "")
 
     def again():
         go_on(runners)()
         run.rest(0.2)
-        go_on([host.process.pid])()
+        wake_host()
     return host.name, again
 
 
@@ -393,6 +400,7 @@ def step_host_clock(run, target):
     host, world = living(run, target), run.crowd.world
     by_ms = (1 if target & 64 else -1) * (target * 7919 % (6 * HOUR_MS) + 1)
     world.step(host.name, by_ms)
+    run.history.host_steps += 1
     return f"{host.name}, {by_ms / 1000:+.3f} s", lambda: world.step(host.name, -by_ms) and None
 
 

@@ -1,6 +1,6 @@
 /* ledger: does what its payload says, and writes down every start and end.
  *
- *         config = { path = "/tmp/ledger"; };
+ *         config = { path = "/tmp/ledger"; who = "h1"; };
  *         payload: a number for the reader of the ledger, then words, done one after the other:
  *           us:N           take N microseconds
  *           wait:FILE      wait until FILE is there; give up with RETRY when told to stop
@@ -24,9 +24,9 @@
  *           crash-once:FILE, hang-once:FILE, lose-once:FILE
  *                          if FILE is not there: make it, and die, hang for ever, or end the runner without a word
  *
- * A line is "start|end NANOSECONDS KEY ID NUMBER ATTEMPT EPOCH START OUTCOME CHECKPOINT BUILD", in one write.  BUILD
- * tells versions of this plugin apart.  A batch begins with a line "batch …" of its first task, whose OUTCOME is the
- * number of tasks in it. */
+ * A line is "start|end NANOSECONDS KEY ID NUMBER ATTEMPT EPOCH START OUTCOME CHECKPOINT BUILD WHO", in one write.  BUILD
+ * tells versions of this plugin apart, WHO is as configured ("-": it is not).  A batch begins with a line "batch …" of
+ * its first task, whose OUTCOME is the number of tasks in it. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <quiver/plugin.h>
@@ -43,6 +43,7 @@
 
 struct ledger {
         int file;
+        char who[32];
 };
 
 static void write_line(const struct ledger *ledger, const struct qv_task *task, const char *what, int32_t outcome)
@@ -51,11 +52,11 @@ static void write_line(const struct ledger *ledger, const struct qv_task *task, 
         struct timespec now;
         (void)clock_gettime(CLOCK_BOOTTIME, &now);
         int size = snprintf(line, sizeof(line),
-                "%s %lld%09ld %s %s %.*s %" PRIu32 " %" PRIu64 " %" PRIu64 " %d %.*s " BUILD "\n", what,
+                "%s %lld%09ld %s %s %.*s %" PRIu32 " %" PRIu64 " %" PRIu64 " %d %.*s " BUILD " %s\n", what,
                 (long long)now.tv_sec, now.tv_nsec, task->key, task->id, (int)strcspn((const char *)task->payload, " "),
                 (const char *)task->payload, task->attempt, task->fence_epoch, task->fence_start, (int)outcome,
                 task->checkpoint ? (int)task->checkpoint_size : 1,
-                task->checkpoint ? (const char *)task->checkpoint : "-");
+                task->checkpoint ? (const char *)task->checkpoint : "-", ledger->who);
         if (size < 0 || (size_t)size >= sizeof(line) || write(ledger->file, line, (size_t)size) != size)
                 abort();
 }
@@ -273,6 +274,7 @@ static int32_t ledger_init(const struct qv_host *host, void **ret_self)
                 free(ledger);
                 return qv_init_errorf(host, "ledger %s: %s", path, strerror(errno));
         }
+        (void)snprintf(ledger->who, sizeof(ledger->who), "%s", qv_config(host, "who", "-"));
         *ret_self = ledger;
         return 0;
 }

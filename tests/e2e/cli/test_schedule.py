@@ -1,5 +1,4 @@
-"""Schedules: each time once, whoever dies; times as an independent reader of the zones computes them."""
-import datetime
+"""Schedules: each time once, whoever dies."""
 import json
 import os
 import re
@@ -8,129 +7,12 @@ import sqlite3
 import struct
 import subprocess
 import time
-import zoneinfo
 
 import pytest
 
 from hosts import Host, wait_until
 
 LONG = bool(os.environ.get("QUIVER_TEST_LONG"))
-UTC = datetime.timezone.utc
-
-# --- times ------------------------------------------------------------------------------------------------------------
-
-ZONES = ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata", "Pacific/Apia", "America/Sao_Paulo",
-         "Africa/Casablanca", "Asia/Tehran", "Antarctica/Troll", "Europe/Dublin"]
-PATTERNS = ["30 2 * * *", "0,30 2,3 * * *", "0 0 * * *", "59 23 31 * *", "0 12 13 * fri", "15 1 29 2 *", "45 1-3 1-7 mar,oct,nov sun"]
-ELAPSED = ["*/15 * * * *", "5 */2 * * *", "* 2 * * sun"]
-MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
-DAYS = "sun mon tue wed thu fri sat".split()
-
-
-def values(text, least, most, words=()):
-    found = set()
-    for part in text.split(","):
-        part, _, step = part.partition("/")
-        ends = [least + words.index(w) if w in words else int(w) for w in part.split("-")] if part != "*" else [least, most]
-        found |= set(range(ends[0], ends[-1] + 1, int(step or 1)))
-    return found
-
-
-class Pattern:
-    """Cron by definition: every minute is looked at."""
-
-    def __init__(self, text):
-        minute, hour, day, month, weekday = text.split()
-        self.minutes, self.hours = values(minute, 0, 59), values(hour, 0, 23)
-        self.days, self.months = values(day, 1, 31), values(month, 1, 12, MONTHS)
-        self.weekdays = {d % 7 for d in values(weekday, 0, 7, DAYS)}
-        self.has_both = "*" not in (day[0], weekday[0])
-
-    def has_day(self, day):
-        of_month, of_week = day.day in self.days, day.isoweekday() % 7 in self.weekdays
-        return day.month in self.months and (of_month or of_week if self.has_both else of_month and of_week)
-
-    def has(self, local):
-        return self.has_day(local.date()) and local.hour in self.hours and local.minute in self.minutes
-
-
-def local_at(zone, second):
-    return datetime.datetime.fromtimestamp(second, UTC).astimezone(zone).replace(tzinfo=None)
-
-
-def moment(zone, local):
-    """When the clocks show it for the first time; if they skip it, when they do that."""
-    second = int(local.replace(tzinfo=zone, fold=0).timestamp())
-    if local_at(zone, second) == local:
-        return second
-    low, high = second - 2 * 86400, second + 2 * 86400
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if local_at(zone, middle) < local else (low, middle)
-    return high
-
-
-def fixed_times(pattern, zone, after, until):
-    day, found = local_at(zone, after).date() - datetime.timedelta(2), set()
-    while day <= local_at(zone, until).date():
-        if pattern.has_day(day):
-            found |= {moment(zone, datetime.datetime(day.year, day.month, day.day, hour, minute))
-                      for hour in pattern.hours for minute in pattern.minutes}
-        day += datetime.timedelta(1)
-    return sorted(t for t in found if after < t <= until)
-
-
-def elapsed_times(pattern, zone, after, until):
-    return [t for t in range(after // 60 * 60 + 60, until + 1, 60) if pattern.has(local_at(zone, t))]
-
-
-def changes(zone, first, last):
-    """The hours in which the offset of the zone changes."""
-    offsets = [(t, datetime.datetime.fromtimestamp(t, UTC).astimezone(zone).utcoffset()) for t in range(first, last, 3600)]
-    return [b[0] for a, b in zip(offsets, offsets[1:]) if a[1] != b[1]]
-
-
-@pytest.fixture(scope="module")
-def told(quiver):
-    """The times that the command tells, in seconds, up to `until`."""
-    def ask(pattern, zone, after, until):
-        found = []
-        while not found or found[-1] <= until:
-            begin = datetime.datetime.fromtimestamp(found[-1] if found else after, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-            done = subprocess.run([quiver, "schedule", "next", "--cron", pattern, "--zone", zone, "--handler", "x", "--json",
-                                   "-n", "1000", "--from", begin], capture_output=True, text=True, timeout=60)
-            assert done.returncode == 0, done.stderr
-            more = [t // 1000 for t in json.loads(done.stdout)]
-            if not more:
-                break
-            found += more
-        return [t for t in found if t <= until]
-
-    return ask
-
-
-@pytest.mark.parametrize("name", ZONES)
-def test_fixed_times_over_twenty_years_are_those_of_the_calendar(told, name):
-    zone, first, last = zoneinfo.ZoneInfo(name), 1262304000, 1262304000 + 20 * 365 * 86400
-    for text in PATTERNS[: None if LONG else 4]:
-        assert told(text, name, first, last) == fixed_times(Pattern(text), zone, first, last), text
-
-
-@pytest.mark.parametrize("name", ZONES)
-def test_patterns_with_a_star_follow_elapsed_time_where_clocks_change(told, name):
-    zone = zoneinfo.ZoneInfo(name)
-    hours = changes(zone, 1577836800, 1577836800 + 3 * 365 * 86400) or [1600000000]
-    for hour in hours if LONG else hours[:2]:
-        for text in ELAPSED:
-            assert told(text, name, hour - 14400, hour + 14400) == elapsed_times(Pattern(text), zone, hour - 14400, hour + 14400), text
-
-
-def test_what_is_no_pattern_is_refused_by_its_field(quiver):
-    for pattern, text in (("61 * * * *", "minute: 61"), ("0 0 31 2 *", "never occurs"), ("* * * *", "day of the week is missing"),
-                          ("@often", "@often is unknown"), ("0 0 * * funday", "day of the week: funday")):
-        done = subprocess.run([quiver, "schedule", "next", "--cron", pattern, "--handler", "x"], capture_output=True, text=True)
-        assert done.returncode == 2 and text in done.stderr, done.stderr
-
 
 # --- firing -----------------------------------------------------------------------------------------------------------
 

@@ -15,13 +15,14 @@ def free_port():
 class Server:
     """A host with HTTP, and plain requests to it."""
 
-    def __init__(self, host, more=""):
+    def __init__(self, host, more="", change=lambda text: text, **handlers):
+        """more: settings of `http`; change: of all the text; handlers: as Host.configure() has them (default: mail)."""
         self.host, self.port = host, free_port()
         tokens = host.folder / "tokens"
         tokens.write_text(TOKENS)
         tokens.chmod(0o600)
         line = f'http = {{ listen = "127.0.0.1:{self.port}"; tokens_file = "{tokens}"; {more} }};\n'
-        host.configure(change=lambda text: line + text, mail="")
+        host.configure(change=lambda text: change(line + text), **(handlers or {"mail": ""}))
         host.start()
         self.token = (host.folder / "state" / "http.token").read_text().split()[2]
 

@@ -193,6 +193,15 @@ static void years_of_missed_minutes_are_found_quickly_and_counted_up_to_a_bound(
         schedule_free(&s);
 }
 
+/* 29 February is a Sunday in 2088, and then in 2128. */
+static void what_comes_once_in_decades_is_waited_for(void **state)
+{
+        (void)state;
+        struct schedule s = parsed("{\"handler\":\"a\",\"cron\":\"0 0 29 2 */7\"}");
+        assert_int_equal(schedule_next_ms(&s, name, UINT64_C(3728851200000), 0), UINT64_C(4991068800000));
+        schedule_free(&s);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -206,6 +215,7 @@ int main(void)
                 cmocka_unit_test(of_missed_times_the_last_fires),
                 cmocka_unit_test(all_missed_times_fire_in_order),
                 cmocka_unit_test(missed_times_pass_where_none_is_caught_up),
+                cmocka_unit_test(what_comes_once_in_decades_is_waited_for),
                 cmocka_unit_test(years_of_missed_minutes_are_found_quickly_and_counted_up_to_a_bound),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
