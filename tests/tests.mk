@@ -97,6 +97,9 @@ $(UNIT) $(CONTRACT): $B/libruntime.a
 	$(link_test)
 $(UNIT) $(CONTRACT): TEST_LIBS := -lcmocka
 $(FUZZ): TEST_LIBS := -fsanitize=fuzzer
+$B/tests/fuzz/fuzz_pipe: $(patsubst %.c,$B/obj/%.o,plugins/pipe/frame.c plugins/common/bytes.c plugins/common/base64.c)
+# Its servers are behind the calls of the system.
+$B/tests/fuzz/fuzz_redis_servers: TEST_LIBS += -Wl,--wrap=socket,--wrap=connect,--wrap=uv_getaddrinfo,--wrap=uv_freeaddrinfo,--wrap=uv_cancel
 
 # The way an author does it: the plugin's own source, the mock, and the test.
 CHILD_OBJ := $(patsubst %.c,$B/obj/%.o,$(wildcard plugins/common/*.c))

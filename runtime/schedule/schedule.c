@@ -284,24 +284,23 @@ uint64_t schedule_next_ms(const struct schedule *schedule, struct span name, uin
         return next + jitter;
 }
 
-/* The latest time up to now; `expected_ms` is one.  Steps back ever further, so that few times are looked at. */
+/* The latest time up to now; `expected_ms` is one.  Found in halves, by the last moment whose next time has come: in
+ * between there may be a billion, of a schedule that ended years ago. */
 static uint64_t latest_ms(
         const struct schedule *schedule, struct span name, uint64_t expected_ms, uint64_t fired, uint64_t now_ms)
 {
-        uint64_t latest = expected_ms;
-        for (uint64_t back = 1000; back < now_ms - expected_ms; back *= 2) {
-                uint64_t next = schedule_next_ms(schedule, name, now_ms - back, fired);
-                if (next > now_ms)
-                        continue;
-                latest = next;
-                break;
+        uint64_t latest = expected_ms, from = expected_ms, to = now_ms;
+        while (from < to) {
+                uint64_t middle = from + (to - from) / 2;
+                uint64_t next = schedule_next_ms(schedule, name, middle, fired);
+                if (next <= now_ms) {
+                        latest = next;
+                        from = max_u64(next, middle + 1);
+                } else {
+                        to = middle;
+                }
         }
-        for (;;) {
-                uint64_t next = schedule_next_ms(schedule, name, latest, fired);
-                if (next > now_ms)
-                        return latest;
-                latest = next;
-        }
+        return latest;
 }
 
 static uint32_t count_between(

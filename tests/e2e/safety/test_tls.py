@@ -12,7 +12,7 @@ import pytest
 
 from hosts import Host, check_ledger, wait_until
 from proxy import Proxy
-from servers import RedisServer, die_with_parent, free_port
+from servers import RedisServer, Server, die_with_parent, free_port
 
 pytest.importorskip("redis")
 
@@ -39,25 +39,46 @@ def certify(folder):
 class TlsServer(RedisServer):
     """Its plain port is for the test alone."""
 
-    def __init__(self, folder, certificates):
+    def __init__(self, folder, certificates, *options):
         self.tls_port = free_port()
         super().__init__(folder, "--tls-port", self.tls_port, "--tls-auth-clients", "yes", "--tls-cert-file",
                          certificates / "server.pem", "--tls-key-file", certificates / "server.key", "--tls-ca-cert-file",
-                         certificates / "ca.pem", "--appendonly", "yes")
-
+                         certificates / "ca.pem", "--appendonly", "yes", *options)
+        self.tls_url = f"rediss://127.0.0.1:{self.tls_port}"
 
     def take_up(self, certificates):
         self.do("CONFIG", "SET", "tls-cert-file", str(certificates / "server.pem"), "tls-key-file",
                 str(certificates / "server.key"), "tls-ca-cert-file", str(certificates / "ca.pem"))
 
 
+class TlsSentinel(Server):
+    """One that watches one server, and speaks nothing but TLS, to it and to us."""
+
+    def __init__(self, folder, certificates, master):
+        super().__init__(folder)
+        self.certificates = certificates
+        self.url = f"rediss+sentinel://127.0.0.1:{self.port}/main"
+        (self.folder / "sentinel.conf").write_text(
+            f"port 0\ntls-port {self.port}\nbind 127.0.0.1\ndir {self.folder}\nlogfile log\ntls-replication yes\n"
+            f"tls-cert-file {certificates}/server.pem\ntls-key-file {certificates}/server.key\n"
+            f"tls-ca-cert-file {certificates}/ca.pem\nsentinel monitor main 127.0.0.1 {master.tls_port} 1\n")
+
+    def command(self):
+        return ["redis-sentinel", str(self.folder / "sentinel.conf")]
+
+    def client(self, **options):
+        return super().client(ssl=True, ssl_ca_certs=str(self.certificates / "ca.pem"),
+                              ssl_certfile=str(self.certificates / "host.pem"),
+                              ssl_keyfile=str(self.certificates / "host.key"), **options)
+
+
 class TlsHost(Host):
-    def configure(self, port, name="a", ttl="1s", certificates="certificates"):
+    def configure(self, url, name="a", ttl="1s", certificates="certificates"):
         self.config = self.folder / f"{name}.cfg"
 
         def over_tls(text):
             text = text.replace(f'url = "sqlite:{self.folder}/q.db"; synchronous = "normal";',
-                                f'url = "rediss://127.0.0.1:{port}"; tls = {{ ca_file = "{certificates}/ca.pem"; '
+                                f'url = "{url}"; tls = {{ ca_file = "{certificates}/ca.pem"; '
                                 f'cert_file = "{certificates}/host.pem"; key_file = "{certificates}/host.key"; }};')
             text = text.replace(f"{self.folder}/state", f"{self.folder}/state-{name}").replace('ttl = "1s"', f'ttl = "{ttl}"')
             return text + f'coordination = {{ url = "redis"; session = "{ttl}"; }};\nhost = {{ name = "{name}"; }};\n'
@@ -114,7 +135,7 @@ def expected(count):
 
 def test_a_host_works_over_tls_and_cut_connections_cost_nothing(make_host, server):
     wire = Proxy(server.tls_port)
-    host = make_host().configure(wire.port).start()
+    host = make_host().configure(f"rediss://127.0.0.1:{wire.port}").start()
     assert "TLSv1.3" in host.log()
     host.submit(tasks(300))
     for _ in range(3):
@@ -130,7 +151,7 @@ def test_a_host_works_over_tls_and_cut_connections_cost_nothing(make_host, serve
 
 
 def test_check_says_whom_it_trusts_and_until_when_it_is_trusted(make_host, server, tmp_path):
-    host = make_host().configure(server.tls_port)
+    host = make_host().configure(server.tls_url)
     said = host.cli("check", "--config-only")
     assert re.search(r"TLS, servers verified by .*/ca.pem, our certificate is /CN=host until 20\d\d-.* UTC", said)
     assert "/CN=host" in json.loads(host.cli("check", "--config-only", "--json"))["tls"]["store"]
@@ -147,7 +168,7 @@ def test_check_says_whom_it_trusts_and_until_when_it_is_trusted(make_host, serve
 
 def test_renewed_certificates_are_checked_by_a_reload_and_used_from_then_on(make_host, server, tmp_path):
     certificates = tmp_path / "certificates"
-    host = make_host().configure(server.tls_port).start()
+    host = make_host().configure(server.tls_url).start()
     host.submit(tasks(50))
     # Half of a renewal: the key is another's.
     renewed = certify(tmp_path / "renewed")
@@ -171,17 +192,67 @@ def test_renewed_certificates_are_checked_by_a_reload_and_used_from_then_on(make
         server.take_up(server.certificates)
 
 
-def test_a_guard_over_tls_gives_back_what_its_host_had(make_host, server):
-    """The leases would last for minutes."""
-    first, second = make_host().configure(server.tls_port, ttl="5m"), make_host().configure(server.tls_port, "b", ttl="5m")
+def take_over(make_host, url, before_the_end=lambda host: None):
+    """Two hosts work, one is killed, and the other does all of it.  The leases would last for minutes."""
+    first, second = make_host().configure(url, ttl="5m"), make_host().configure(url, "b", ttl="5m")
     first.start()
     second.start()
     first.submit(tasks(100))
     wait_until(lambda: first.ends() >= 10, "it works")
+    before_the_end(first)
     first.kill()
     second.wait_empty()
+    assert lock(second) == "mine\n"
     assert second.stop() == 0
     check_ledger(second.ledger(), expected(100), may_repeat=True)
+
+
+def test_a_guard_over_tls_gives_back_what_its_host_had(make_host, server):
+    take_over(make_host, server.tls_url)
+
+
+def test_a_guard_that_has_lost_its_connection_takes_up_renewed_certificates(make_host, server, tmp_path):
+    """Those that it was started with would not be accepted any more, and those of the server not by it."""
+    renewed = certify(tmp_path / "renewed")
+
+    def renew(host):
+        for name in ("host.pem", "host.key", "ca.pem"):
+            shutil.copy(renewed / name, tmp_path / "certificates" / name)
+        server.take_up(renewed)
+        server.do("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+        host.wait_for_log("event=certificates")
+
+    try:
+        take_over(make_host, server.tls_url, renew)
+    finally:
+        server.take_up(server.certificates)
+
+
+def test_hosts_guards_and_commands_go_through_sentinels_that_speak_tls(make_host, server, tmp_path):
+    with TlsSentinel(tmp_path / "sentinel", server.certificates, server) as sentinel:
+        take_over(make_host, sentinel.url)
+
+
+def test_hosts_guards_and_commands_work_with_a_cluster_that_speaks_tls(make_host, server, tmp_path):
+    with TlsServer(tmp_path / "cluster", server.certificates, "--tls-cluster", "yes", "--cluster-enabled", "yes") as node:
+        node.do("CLUSTER ADDSLOTSRANGE", 0, 16383)
+        wait_until(lambda: node.do("CLUSTER INFO")["cluster_state"] == "ok", "it has all slots")
+        take_over(make_host, f"rediss+cluster://127.0.0.1:{node.tls_port}")
+
+
+def test_every_call_of_the_client_library_goes_over_tls(make_host, server, root, tmp_path):
+    """Those that ask the store, the coordination and a host's socket, in a program of somebody's own."""
+    program = tmp_path / "caller"
+    subprocess.run(["gcc", "-Wall", "-Werror", f"-I{root}/sdk/include", "-o", program, root / "tests/e2e/support/rights.c",
+                    root / "build/libquiver.so.1", f"-Wl,-rpath,{root}/build"], check=True)
+    host = make_host().configure(server.tls_url).start()
+    server.do("CONFIG", "RESETSTAT")
+    done = subprocess.run([program, host.config], capture_output=True, text=True, timeout=100)
+    said = [line.split(" ", 2) for line in done.stdout.splitlines()]
+    assert len(said) > 15 and [line for line in said if int(line[1]) < 0] == [], done.stderr
+    (tmp_path / "certificates" / "ca.pem").write_bytes((certify(tmp_path / "stranger") / "ca.pem").read_bytes())
+    refused = subprocess.run([program, host.config], capture_output=True, text=True, timeout=100).stdout
+    assert "signed by nobody whom we trust" in refused
 
 
 class Tunnel:

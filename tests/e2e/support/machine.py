@@ -7,7 +7,7 @@ The machine has this machine's files, read-only, a /tmp of its own, and version 
 this tree, as root, and its exit code is returned.  Needs the packages qemu-system-x86 and busybox-static; the kernel (package
 linux-image-amd64) is fetched with apt-get and unpacked in build/machine, not installed.  No part of `make test`: for instance
 
-    tests/e2e/support/machine.py python3 -m pytest -p no:cacheprovider -q tests/e2e/safety/test_confinement.py
+    tests/e2e/support/machine.py /usr/bin/python3 -m pytest -p no:cacheprovider -q tests/e2e/safety/test_confinement.py
 """
 import gzip
 import os
@@ -26,7 +26,8 @@ MODULES = ("virtio", "virtio_ring", "virtio_pci_modern_dev", "virtio_pci_legacy_
 
 INIT = """#!/bin/busybox sh
 /bin/busybox mount -t proc none /proc
-for module in {modules}; do /bin/busybox insmod /$module.ko; done
+# Which of them needs which differs from kernel to kernel: what cannot be loaded yet is tried again.
+for round in 1 2 3 4; do for module in {modules}; do /bin/busybox insmod /$module.ko 2>/dev/null; done; done
 /bin/busybox mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000,cache=loose,ro root /new
 cd /new
 /bin/busybox mount -t proc none proc
@@ -92,7 +93,7 @@ def main(words):
     (image,) = (system / "boot").glob("vmlinuz-*")
     done = subprocess.run(
         ["qemu-system-x86_64", "-m", "2048", "-smp", "2", "-nographic", "-no-reboot", "-kernel", image, "-initrd",
-         initramfs(system, command), "-accel", "tcg", "-append",
+         initramfs(system, command), "-accel", "kvm", "-accel", "tcg", "-append",
          "console=ttyS0 quiet panic=-1", "-virtfs", "local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap"],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
     print(done.stdout)

@@ -202,6 +202,21 @@ static void what_comes_once_in_decades_is_waited_for(void **state)
         schedule_free(&s);
 }
 
+/* Looking at every second of it would take a host's loop away for hours. */
+static void a_schedule_of_seconds_that_ended_long_ago_costs_as_little(void **state)
+{
+        (void)state;
+        struct schedule s = parsed("{\"handler\":\"a\",\"every_ms\":1000,\"start_ms\":1000,\"end_ms\":1000000000000}");
+        struct schedule_plan plan;
+        for (unsigned i = 0; i < 500; i++) {
+                schedule_plan(&s, name, 2000, 0, UINT64_C(1763256000000) + i, &plan);
+                assert_false(plan.has_task);
+                assert_int_equal(plan.next_ms, SCHEDULE_NEVER);
+                assert_int_equal(plan.passed, SCHEDULE_COUNT_MAX);
+        }
+        schedule_free(&s);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -217,6 +232,7 @@ int main(void)
                 cmocka_unit_test(missed_times_pass_where_none_is_caught_up),
                 cmocka_unit_test(what_comes_once_in_decades_is_waited_for),
                 cmocka_unit_test(years_of_missed_minutes_are_found_quickly_and_counted_up_to_a_bound),
+                cmocka_unit_test(a_schedule_of_seconds_that_ended_long_ago_costs_as_little),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
