@@ -1,4 +1,4 @@
-/* figures.h: what `quiver doctor` has learned: plain figures, which the probes (NAME_io.c) fill in and judge.h judges.
+/* figures.h: what `quiver doctor` has learned: plain figures, which the probes fill in and judge.h judges.
  *
  * A text that is "" and a number that is UNKNOWN were not told. */
 #ifndef QUIVER_CLI_DOCTOR_FIGURES_H
@@ -143,7 +143,7 @@ struct doctor_machine {
         bool has_namespace, has_cgroup, is_root, has_boottime, is_clock_synchronised;
         char cgroup_why[512];
         struct strings void_limits; /* of handlers, that have no effect on this machine */
-        int overcommit; /* vm.overcommit_memory; -1: not told */
+        int overcommit;             /* vm.overcommit_memory; -1: not told */
         bool has_redis_here;
         struct doctor_folder folders[DOCTOR_FOLDERS];
         size_t folders_count;

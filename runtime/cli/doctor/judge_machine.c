@@ -84,8 +84,8 @@ static void judge_kernel(const struct doctor_machine *m, struct findings *to)
                 m->has_namespace ? "Runners can be cut off from the network."
                                  : "Runners cannot leave the network: limits.network = \"none\" closes TCP at most.");
         for (size_t i = 0; i < m->void_limits.count; i++)
-                findings_add(to, FINDING_WARNING, SUBJECT_MACHINE, "limits", "quiver check says what each limit covers here",
-                        "%s.", m->void_limits.items[i]);
+                findings_add(to, FINDING_WARNING, SUBJECT_MACHINE, "limits",
+                        "quiver check says what each limit covers here", "%s.", m->void_limits.items[i]);
         if (m->overcommit == 2)
                 findings_add(to, FINDING_NOTE, SUBJECT_MACHINE, "overcommit", "sysctl vm.overcommit_memory=1",
                         "vm.overcommit_memory is 2: starting runners may fail though memory is free.");
