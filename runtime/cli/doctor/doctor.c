@@ -54,7 +54,8 @@ static void add_problems(const struct problems *problems, struct findings *to)
         char text[ERROR_TEXT_MAX];
         for (size_t i = 0; i < problems->count; i++)
                 findings_add(to, problems->items[i].is_warning ? FINDING_WARNING : FINDING_ERROR, SUBJECT_SETTINGS,
-                        "settings", NULL, "%s", problem_format(&problems->items[i], text, sizeof(text)));
+                        "settings", "correct it; quiver check", "%s",
+                        problem_format(&problems->items[i], text, sizeof(text)));
         if (!problems->count)
                 findings_add(to, FINDING_OK, SUBJECT_SETTINGS, "settings", NULL, "The settings can be used.");
 }

@@ -207,6 +207,10 @@ static void judge_hosts(const struct doctor_app *app, struct findings *to)
 
 void judge_app(const struct doctor_app *app, struct findings *to)
 {
+        if (!strcmp(app->synchronous, "normal"))
+                findings_add(to, FINDING_NOTE, SUBJECT_STORE, "sqlite-synchronous", "store.synchronous = \"full\"",
+                        "SQLite does not wait for the disk (store.synchronous is \"normal\"): a power cut may lose the "
+                        "last moments.");
         if (app->is_missing) {
                 findings_add(to, FINDING_NOTE, SUBJECT_APP, "store", "quiver run", "%s.", app->error.text);
                 return;
@@ -218,10 +222,6 @@ void judge_app(const struct doctor_app *app, struct findings *to)
         }
         findings_add(to, FINDING_OK, SUBJECT_APP, "record", NULL,
                 "The app has %" PRIu64 " shards, its records the layout %" PRIu64 ".", app->shards, app->schema);
-        if (!strcmp(app->synchronous, "normal"))
-                findings_add(to, FINDING_NOTE, SUBJECT_STORE, "sqlite-synchronous", "store.synchronous = \"full\"",
-                        "SQLite does not wait for the disk (store.synchronous is \"normal\"): a power cut may lose the "
-                        "last moments.");
         if (app->features_off.count) {
                 struct buffer names = { 0 };
                 for (size_t i = 0; i < app->features_off.count; i++)
