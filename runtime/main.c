@@ -36,6 +36,7 @@ static const struct command commands[] = {
         { "lock", cmd_lock, "run a command while holding a lock that all hosts share" },
         { "elect", cmd_elect, "run a command on one host at a time: the one that leads" },
         { "bench", cmd_bench, "measure a lock on the coordination: shares, waits, rate" },
+        { "doctor", cmd_doctor, "look at servers, hosts, files and this machine, and say what to do" },
         { "fsck", cmd_fsck, "prove that the store has every task in exactly one place" },
         { "dump", cmd_dump, "write all tasks of a store that no host works on to a file" },
         { "load", cmd_load, "load a dump into another store, of whatever kind" },

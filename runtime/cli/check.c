@@ -275,8 +275,7 @@ static void check_plugin(struct check *check, const struct handler_config *h, st
         plugin_session_close(&session);
 }
 
-/* Whether the state folder, if there is one, is as a host wants it. */
-static void check_state(const struct config *config, struct problems *problems)
+void check_state(const struct config *config, struct problems *problems)
 {
         struct file_trust trust;
         struct error error;

@@ -4,8 +4,13 @@
 
 #include <jansson.h>
 
+#include "config/config.h"
+
 /* Everything that is wrong with that configuration, an array of texts: each plugin is loaded in a throw-away runner
  * with its settings, so its init runs.  Warnings are not in it.  The caller's. */
 json_t *check_errors(const char *path);
+
+/* Whether the state folder, if there is one, is as a host wants it. */
+void check_state(const struct config *config, struct problems *problems);
 
 #endif

@@ -22,6 +22,7 @@ int cmd_bench(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_complete(int argc, char **argv);
 int cmd_dead(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
 int cmd_dump(int argc, char **argv);
 int cmd_elect(int argc, char **argv);
 int cmd_envelope(int argc, char **argv);

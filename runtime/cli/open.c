@@ -44,10 +44,15 @@ int cli_read_all(int fd, size_t max, struct buffer *to)
         }
 }
 
+int cli_exit_code(int r)
+{
+        return is_answer(r) ? EXIT_FAILED : EXIT_UNREACHABLE;
+}
+
 int cli_fail(const char *command, int r, const char *text)
 {
         (void)fprintf(stderr, "quiver %s: %s\n", command, text);
-        return is_answer(r) ? EXIT_FAILED : EXIT_UNREACHABLE;
+        return cli_exit_code(r);
 }
 
 char *cli_stock_plugin(const char *name)

@@ -47,8 +47,9 @@ void cli_say_waiting(const char *command, const char *what, const struct url *ur
 /* Appends all that there is left to read, of at most `max` bytes.  0, -EMSGSIZE if there is more, or -errno. */
 int cli_read_all(int fd, size_t max, struct buffer *to);
 
-/* Says "quiver COMMAND: TEXT" on standard error; returns the exit code that goes with `r`: EXIT_UNREACHABLE if the
- * store could not be asked, else EXIT_FAILED. */
+/* What goes with `r`: EXIT_UNREACHABLE if the store could not be asked, else EXIT_FAILED. */
+int cli_exit_code(int r);
+/* Says "quiver COMMAND: TEXT" on standard error; returns cli_exit_code(). */
 int cli_fail(const char *command, int r, const char *text);
 
 #endif

@@ -175,3 +175,10 @@ void tls_context_describe(const struct tls_context *context, char text[TLS_DESCR
                 files->server_name ? files->server_name : "",
                 own ? ", our certificate is " : ", no certificate of our own", name, own ? " until " : "", until);
 }
+
+uint64_t tls_context_own_end_s(const struct tls_context *context)
+{
+        const struct openssl *o = context->openssl;
+        const X509 *own = o->SSL_CTX_get0_certificate(context->ctx);
+        return own ? reason_time_s(o, o->X509_get0_notAfter(own)) : 0;
+}

@@ -44,6 +44,9 @@
         FUNCTION(SSL_shutdown)                                                                                         \
         FUNCTION(SSL_get_error)                                                                                        \
         FUNCTION(SSL_get_version)                                                                                      \
+        FUNCTION(SSL_get0_verified_chain)                                                                              \
+        FUNCTION(OPENSSL_sk_num)                                                                                       \
+        FUNCTION(OPENSSL_sk_value)                                                                                     \
         FUNCTION(X509_VERIFY_PARAM_set1_ip_asc)                                                                        \
         FUNCTION(X509_STORE_CTX_get_ex_data)                                                                           \
         FUNCTION(X509_STORE_CTX_get_error)                                                                             \

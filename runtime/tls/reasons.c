@@ -16,6 +16,13 @@ const char *reason_time(const struct openssl *openssl, const ASN1_TIME *time, ch
         return text;
 }
 
+uint64_t reason_time_s(const struct openssl *openssl, const ASN1_TIME *time)
+{
+        struct tm tm;
+        time_t at = time && openssl->ASN1_TIME_to_tm(time, &tm) == 1 ? timegm(&tm) : 0;
+        return at > 0 ? (uint64_t)at : 0;
+}
+
 /* --- files -------------------------------------------------------------------------------------------------------- */
 
 int reason_of_file(const struct openssl *openssl, const char *path, const char *what, struct error *error)

@@ -192,3 +192,16 @@ const char *tls_stream_version(const struct tls_stream *stream)
 {
         return stream->openssl->SSL_get_version(stream->ssl);
 }
+
+uint64_t tls_stream_chain_end_s(const struct tls_stream *stream)
+{
+        const struct openssl *o = stream->openssl;
+        const OPENSSL_STACK *chain = (const OPENSSL_STACK *)o->SSL_get0_verified_chain(stream->ssl);
+        uint64_t first_s = 0;
+        for (int i = 0; chain && i < o->OPENSSL_sk_num(chain); i++) {
+                uint64_t end_s = reason_time_s(o, o->X509_get0_notAfter(o->OPENSSL_sk_value(chain, i)));
+                if (end_s && (!first_s || end_s < first_s))
+                        first_s = end_s;
+        }
+        return first_s;
+}

@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/error.h"
@@ -35,6 +36,9 @@ int tls_context_refresh(struct tls_context *context, struct error *error);
 /* In one line, for people: whose certificates are trusted, and which one of our own is shown, with its end. */
 void tls_context_describe(const struct tls_context *context, char text[TLS_DESCRIPTION_MAX]);
 
+/* When our own certificate ends, in seconds since 1970; 0: we have none. */
+uint64_t tls_context_own_end_s(const struct tls_context *context);
+
 /* Begins TLS on a connected, non-blocking socket, which stays the caller's; `host` is the name or address that it was
  * asked for. */
 int tls_stream_open(
@@ -56,6 +60,9 @@ void tls_stream_refill(struct tls_stream *stream, unsigned budget);
 ssize_t tls_stream_write(struct tls_stream *stream, const void *data, size_t size, struct error *error);
 /* Whether the last call that returned 0 needs the socket to become writable, not readable. */
 bool tls_stream_wants_write(const struct tls_stream *stream);
+
+/* After the handshake: when the first certificate of the server's chain ends, in seconds since 1970; 0: not known. */
+uint64_t tls_stream_chain_end_s(const struct tls_stream *stream);
 
 /* "TLSv1.3" */
 const char *tls_stream_version(const struct tls_stream *stream);

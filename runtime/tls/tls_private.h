@@ -40,5 +40,7 @@ int reason_of_file(const struct openssl *openssl, const char *path, const char *
 /* "2026-11-20 09:00:00 UTC"; returns `text`. */
 #define REASON_TIME_MAX 32
 const char *reason_time(const struct openssl *openssl, const ASN1_TIME *time, char text[REASON_TIME_MAX]);
+/* In seconds since 1970; 0: it cannot be read. */
+uint64_t reason_time_s(const struct openssl *openssl, const ASN1_TIME *time);
 
 #endif

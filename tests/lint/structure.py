@@ -61,6 +61,8 @@ MAY_INCLUDE = {
     "client": {"base", "id", "config", "task", "store", "coord", "view", "worker"},
     "http": {"base", "config", "task", "store", "coord", "view", "look", "worker", "schedule"},
     "cli": {"base", "id", "config", "task", "ring", "coord", "client", "view", "look", "host", "runner", "guard", "schedule", "tls"},
+    # It asks servers themselves, also those that no store could be opened on.
+    "cli/doctor": {"base", "config", "coord", "client", "cli", "view", "look", "host", "runner", "redis", "store", "tls"},
     "worker": {"base", "task", "ring", "store", "view"},
 }
 # The files that put a host together out of its parts.

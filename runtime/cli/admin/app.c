@@ -122,7 +122,7 @@ static int check_members(struct cli_store *s, const char *const *names, size_t c
         struct error error = { "" };
         struct buffer text = { 0 };
         int code = EXIT_DONE;
-        if (membership_ask(&s->config, &members, &error) < 0) {
+        if (membership_ask(&s->config, "app", &members, NULL, &error) < 0) {
                 (void)fprintf(stderr, "quiver app: %s: %s\n", s->config.coordination.url.text, error.text);
                 code = EXIT_UNREACHABLE;
         } else if (app_put_lacking(&text, &members, names, count)) {

@@ -33,7 +33,7 @@ static int show(const struct cli_store *s, bool is_json, bool is_watch, bool all
         struct membership_view view;
         struct error error = { "" };
         struct buffer text = { 0 };
-        if (membership_ask(&s->config, &view, &error) < 0) {
+        if (membership_ask(&s->config, "members", &view, NULL, &error) < 0) {
                 membership_view_free(&view);
                 (void)fprintf(stderr, "quiver members: %s: %s\n", s->config.coordination.url.text, error.text);
                 return EXIT_UNREACHABLE;

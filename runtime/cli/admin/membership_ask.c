@@ -6,8 +6,10 @@
 #include <string.h>
 #include <uv.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "cli/open.h"
 #include "config/connect.h"
 #include "coord/coord.h"
@@ -21,6 +23,10 @@ struct asking {
         uv_loop_t loop;
         uv_timer_t timer, slow_timer;
         struct coord_open open;
+        const struct config *config;
+        const char *command;
+        struct membership_asked asked;
+        uint64_t sent_ns;
         int status;
         struct error error;
         bool is_over;
@@ -50,6 +56,8 @@ static void ask_next(struct asking *a);
 static void on_answer(struct coord_request *request)
 {
         struct asking *a = container_of(request, struct asking, look.look.request);
+        uint64_t took_ns = clock_boot_ns() - a->sent_ns;
+        a->asked.round_trip_ns = a->asked.round_trip_ns ? min_u64(a->asked.round_trip_ns, took_ns) : took_ns;
         if (a->is_over)
                 return;
         if (tree_look_has_failed(&a->look.look))
@@ -61,10 +69,14 @@ static void on_answer(struct coord_request *request)
 static void ask_next(struct asking *a)
 {
         if (!tree_look_next(&a->look.look)) {
+                struct coord_info info;
+                coord_info(a->coord, &info);
+                a->asked.session_ms = info.session ? info.session_ms : 0;
                 end(a, 0, "");
                 return;
         }
         a->look.look.request.done = on_answer;
+        a->sent_ns = clock_boot_ns();
         tree_look_start(a->coord, &a->look.look);
 }
 
@@ -91,13 +103,14 @@ static void on_timer(uv_timer_t *timer)
 
 static void on_slow(uv_timer_t *timer)
 {
-        const struct config *config = timer->data;
-        cli_say_waiting("members", "the coordination", &config->coordination.url);
+        const struct asking *a = timer->data;
+        cli_say_waiting(a->command, "the coordination", &a->config->coordination.url);
 }
 
 /* --- all of it --- */
 
-int membership_ask(const struct config *config, struct membership_view *ret_view, struct error *error)
+int membership_ask(const struct config *config, const char *command, struct membership_view *ret_view,
+        struct membership_asked *ret_asked, struct error *error)
 {
         static struct config_secrets secrets;
         struct asking *a = memory_zero(1, sizeof(*a));
@@ -115,7 +128,9 @@ int membership_ask(const struct config *config, struct membership_view *ret_view
         a->timer.data = a;
         (void)uv_timer_start(&a->timer, on_timer, PATIENCE_MS, PATIENCE_MS);
         (void)uv_timer_init(&a->loop, &a->slow_timer);
-        a->slow_timer.data = (void *)config;
+        a->slow_timer.data = a;
+        a->config = config;
+        a->command = command;
         (void)uv_timer_start(&a->slow_timer, on_slow, CLI_SLOW_MS, 0);
         a->open = (struct coord_open){ .request.done = on_open, .options = coord_options_of(config, &secrets) };
         coord_open(&a->loop, &a->open);
@@ -125,6 +140,8 @@ int membership_ask(const struct config *config, struct membership_view *ret_view
         r = a->status;
         if (r < 0)
                 *error = a->error;
+        if (ret_asked)
+                *ret_asked = a->asked;
         *ret_view = a->look.view;
         membership_look_free(&a->look);
         free(a);

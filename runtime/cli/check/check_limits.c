@@ -5,24 +5,17 @@
 #include <unistd.h>
 
 #include "host/confine/cgroups.h"
-#include "host/confine/coverage.h"
 #include "runner/sandbox.h"
 #include "view/json.h"
 
 #define NAMES_SHOWN 3
 #define LINES_MAX   16 /* each limit covers one of a few things */
 
-struct machine {
-        struct coverage_facts facts;
-        char group[CGROUP_PATH_MAX]; /* the one that groups would be made in; "": none */
-        struct error why;            /* no control groups */
-};
-
-static struct machine look(const struct config *config)
+struct check_machine check_machine_look(const struct config *config)
 {
-        struct machine m = { .facts = { .landlock = sandbox_landlock_version(),
-                                     .has_namespace = sandbox_can_leave_network(),
-                                     .is_root = geteuid() == 0 } };
+        struct check_machine m = { .facts = { .landlock = sandbox_landlock_version(),
+                                           .has_namespace = sandbox_can_leave_network(),
+                                           .is_root = geteuid() == 0 } };
         if (config->host.cgroup == CGROUP_USE_OFF)
                 (void)error_set(&m.why, 0, "host.cgroup is \"off\"");
         else if (cgroups_probe(config->host.cgroup == CGROUP_USE_REQUIRE, &m.facts.controllers, m.group, &m.why) < 0)
@@ -55,7 +48,7 @@ static void add_line(struct shared_line *lines, size_t *count, const struct cove
 
 void check_print_limits(const struct config *config)
 {
-        struct machine m = look(config);
+        struct check_machine m = check_machine_look(config);
         struct shared_line shared[LINES_MAX] = { 0 };
         size_t shared_count = 0;
         char controllers[64];
@@ -77,7 +70,7 @@ void check_print_limits(const struct config *config)
 
 json_t *check_json_limits(const struct config *config)
 {
-        struct machine m = look(config);
+        struct check_machine m = check_machine_look(config);
         json_t *handlers = json_array();
         for (size_t i = 0; i < config->handlers_count; i++) {
                 struct coverage_line lines[COVERAGE_LINES_MAX];

@@ -120,6 +120,8 @@ static json_t *make(const struct host_status *r, bool has_ages)
                 r->machine, "started_ms", (json_int_t)r->started_ms, "seats", (json_int_t)seats, "shards",
                 (json_int_t)owned, "fenced", (json_int_t)fenced, "rates", "done", r->done_rate, "retried",
                 r->retried_rate, "failed", r->failed_rate, "handlers", handlers);
+        if (has_ages)
+                (void)json_object_set_new(document, "wall_ms", json_integer((json_int_t)clock_wall_ms()));
         if (r->view.http)
                 (void)json_object_set_new(document, "http", text(r->view.http));
         const struct routes *routes = &all->dispatch->routes;

@@ -14,10 +14,11 @@
  * (limit_report.h).
  * `schedules`, if the host's configuration has some: its version and that of the configuration in force, conflicts, and
  * how many a newer one has otherwise (host/schedule).
- * `http_counts`, if somebody has asked there, counts what came (http/http.h); zeroes are omitted.  How many connections
- * and requests there were does not cause a write; what was refused does. `reload`, if present, says what became of the
- * latest order to reload (handler/reload_order.h). `unserved`, if present, lists names of tasks that wait because no
- * handler of this host serves them.
+ * `wall_ms` is the host's wall clock when the document was made: with the document's age it tells by how much clocks
+ * differ. `http_counts`, if somebody has asked there, counts what came (http/http.h); zeroes are omitted.  How many
+ * connections and requests there were does not cause a write; what was refused does. `reload`, if present, says what
+ * became of the latest order to reload (handler/reload_order.h). `unserved`, if present, lists names of tasks that wait
+ * because no handler of this host serves them.
  *
  * The document is written when it has changed, at most every HOST_STATUS_PACE_MS; unchanged, only often enough that it
  * does not expire.  Ages (oldest_ms) change all the time and do not cause a write; the reader adds the document's own
