@@ -89,6 +89,8 @@ PLUGIN_SRC_exec := $(wildcard plugins/common/*.[ch])
 PLUGIN_SRC_pipe := $(PLUGIN_SRC_exec)
 PLUGIN_SRC_sql  := $(wildcard plugins/common/command.[ch])
 PLUGIN_LIBS_sql := -lsqlite3 -lpq -ljansson
+PLUGIN_SRC_webhook  := $(wildcard $(addprefix plugins/common/,bytes.[ch] base64.[ch]))
+PLUGIN_LIBS_webhook := -lcurl -lcrypto
 
 .DEFAULT_GOAL := build
 .PHONY: help deps build run demo test bench plugins install uninstall clean

@@ -3,6 +3,7 @@
 #         NAME = mine
 #         SRC  = mine.c helper.cc        # C (.c), C++ (.cc, .cpp), or both
 #         TEST = test_mine.c             # linked with SRC and the mock host; optional
+#         PKGS = libcurl jansson         # libraries that pkg-config knows; optional
 #         include .../plugin.mk
 #
 # targets:   all (NAME.so), test, try, install, clean
@@ -29,6 +30,18 @@ QV_INCLUDE  := $(QV_PREFIX)/include
 QV_MOCK_LIB := $(QV_PREFIX)/lib/libquiver-mock.a
 PLUGINS     ?= $(QV_PREFIX)/lib/quiver/plugins
 QUIVER      ?= $(QV_PREFIX)/bin/quiver
+endif
+
+# A library that is missing is named before a compiler complains about its header.
+ifneq ($(strip $(PKGS)),)
+PKG_CONFIG ?= pkg-config
+QV_PKGS    := $(shell $(PKG_CONFIG) --print-errors --errors-to-stdout --exists $(PKGS) || echo "pkg-config failed")
+ifneq ($(strip $(QV_PKGS)),)
+$(error plugin.mk: PKGS = $(PKGS): $(QV_PKGS).  Install the development packages (Debian: libcurl4-openssl-dev libpq-dev \
+        libsqlite3-dev libjansson-dev libssl-dev, and pkg-config))
+endif
+QV_PKG_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PKGS))
+QV_PKG_LIBS   := $(shell $(PKG_CONFIG) --libs $(PKGS))
 endif
 
 CFLAGS   ?= -O2 -g -Wall -Wextra
@@ -73,7 +86,7 @@ all: $(NAME).so
 
 # By rename: a host may have the old file open.
 $(NAME).so: $(QV_OBJ) $(QV_SDK)/plugin.map
-	$(QV_LINK) $(QV_LDFLAGS) $(LDFLAGS) -o $@.new $(QV_OBJ) $(LDLIBS)
+	$(QV_LINK) $(QV_LDFLAGS) $(LDFLAGS) -o $@.new $(QV_OBJ) $(QV_PKG_LIBS) $(LDLIBS)
 	@mv -f $@.new $@
 
 ifeq ($(strip $(TEST)),)
@@ -85,7 +98,7 @@ test: $(QV_TEST)
 endif
 
 $(QV_TEST): $(QV_TESTOBJ) $(QV_MOCK)
-	$(QV_LINK_T) $(QV_SAN) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(QV_LINK_T) $(QV_SAN) $(LDFLAGS) -o $@ $^ $(QV_PKG_LIBS) $(LDLIBS)
 
 try: all
 	$(QUIVER) try ./$(NAME).so --payload "hello world"
@@ -101,7 +114,7 @@ clean:
 # $(call QV_COMPILE,COMPILER AND ITS FLAGS)
 define QV_COMPILE
 @mkdir -p $(@D)
-$(1) -I$(QV_INCLUDE) -MMD -MP $(CPPFLAGS) -c -o $@ $<
+$(1) -I$(QV_INCLUDE) $(QV_PKG_CFLAGS) -MMD -MP $(CPPFLAGS) -c -o $@ $<
 endef
 
 $(QV_T)/%.c.o: %.c

@@ -109,6 +109,9 @@ $B/tests/unit/test_exec: $B/obj/plugins/exec/exec.o $(CHILD_OBJ) $B/libquiver-mo
 $B/tests/unit/test_pipe: $(patsubst %.c,$B/obj/%.o,$(wildcard plugins/pipe/*.c)) $(CHILD_OBJ) $B/libquiver-mock.a
 $B/tests/unit/test_sql: $(patsubst %.c,$B/obj/%.o,$(wildcard plugins/sql/*.c)) $B/obj/plugins/common/command.o $B/libquiver-mock.a
 $B/tests/unit/test_sql: LDLIBS += -lpq
+WEBHOOK_TESTS := $(addprefix $B/tests/unit/,test_webhook test_webhook_parts)
+$(WEBHOOK_TESTS): $(patsubst %.c,$B/obj/%.o,$(wildcard plugins/webhook/*.c)) $(CHILD_OBJ) $B/libquiver-mock.a
+$(WEBHOOK_TESTS): LDLIBS += -lcurl -lcrypto
 
 $B/libcontract.a: $(call contract_obj,rig store redis)
 $(CONTRACT): $B/libcontract.a

@@ -83,6 +83,17 @@ static const struct language languages[LANGUAGES] = {
         [IN_SHELL] = { "sh", shell_files, "exec.so", NULL },
 };
 
+/* Libraries that plugins often need, by the names that --with takes. */
+static const struct {
+        const char *name, *package, *header; /* package: what pkg-config calls it */
+} libraries[] = {
+        { "curl", "libcurl", "curl/curl.h" },
+        { "pq", "libpq", "libpq-fe.h" },
+        { "sqlite", "sqlite3", "sqlite3.h" },
+        { "jansson", "jansson", "jansson.h" },
+        { "ssl", "openssl", "openssl/evp.h" },
+};
+
 /* What a new plugin is made with. */
 struct recipe {
         const char *name;
@@ -94,7 +105,13 @@ struct recipe {
         struct buffer sets;     /* the same for `quiver try` */
         char sdk[PATH_MAX];     /* "" if it was not found */
         char quiver[PATH_MAX];  /* what to type to run this binary */
+        struct buffer packages; /* the line of its Makefile that names libraries */
+        struct buffer includes; /* the SDK's header and theirs */
 };
+
+/* The places of the templates that libraries change. */
+#define PACKAGES_LINE "PKGS ="
+#define INCLUDE_LINE  "#include <quiver/plugin.h>"
 
 /* The SDK that belongs to this binary: beside build/ in the source tree, in share/ of an installed prefix. */
 static void find_sdk(struct recipe *recipe)
@@ -140,6 +157,8 @@ static void expand(struct buffer *to, struct recipe *recipe, const char *text, s
                 { "@STOCK@", recipe->stock },
                 { "@SETS@", buffer_text(&recipe->sets) },
                 { "@SETTINGS@", buffer_text(&recipe->settings) },
+                { PACKAGES_LINE, buffer_text(&recipe->packages) },
+                { INCLUDE_LINE, buffer_text(&recipe->includes) },
         };
         size_t at = 0;
         while (at < size) {
@@ -237,6 +256,24 @@ static void describe(struct recipe *recipe)
         strings_free(&command);
 }
 
+/* Names the libraries in Makefile and source.  -EINVAL: one is unknown. */
+static int add_libraries(struct recipe *recipe, const struct strings *names)
+{
+        buffer_printf(&recipe->packages, "%s", PACKAGES_LINE);
+        for (size_t i = 0; i < names->count; i++) {
+                size_t at = 0;
+                while (at < sizeof(libraries) / sizeof(libraries[0]) &&
+                        strcmp(libraries[at].name, names->items[i]) != 0)
+                        at++;
+                if (at == sizeof(libraries) / sizeof(libraries[0]))
+                        return -EINVAL;
+                buffer_printf(&recipe->packages, " %s", libraries[at].package);
+                buffer_printf(&recipe->includes, "#include <%s>\n", libraries[at].header);
+        }
+        buffer_printf(&recipe->includes, "%s%s", names->count ? "\n" : "", INCLUDE_LINE);
+        return 0;
+}
+
 static int make_folder(struct recipe *recipe, struct error *error)
 {
         if (mkdir(recipe->name, 0777) < 0) {
@@ -292,6 +329,7 @@ struct new_request {
         const char *config;
         bool is_in[LANGUAGES];
         bool is_added;
+        struct strings with;
 };
 
 static int make_plugin(const struct options *o, const struct new_request *q, struct recipe *recipe)
@@ -313,6 +351,8 @@ static int make_plugin(const struct options *o, const struct new_request *q, str
         }
         buffer_free(&recipe->settings);
         buffer_free(&recipe->sets);
+        buffer_free(&recipe->packages);
+        buffer_free(&recipe->includes);
         return code;
 }
 
@@ -326,11 +366,13 @@ int cmd_new(int argc, char **argv)
                 OPT_FLAG("--node", &q.is_in[IN_NODE], "the same for Node.js"),
                 OPT_FLAG("--ruby", &q.is_in[IN_RUBY], "the same for Ruby"),
                 OPT_FLAG("--shell", &q.is_in[IN_SHELL], "a command per task, run by the plugin exec"),
+                OPT_LIST("--with LIBRARY", &q.with,
+                        "link curl, pq, sqlite, jansson or ssl; may be repeated, for C and C++"),
                 OPT_FLAG("--add", &q.is_added, "name it in the settings, and show the line"),
                 OPT_CONFIG(&q.config),
         };
         struct options o = {
-                .usage = "new NAME [--cpp | --python | --node | --ruby | --shell] [--add]",
+                .usage = "new NAME [--cpp | --python | --node | --ruby | --shell] [--with LIBRARY] [--add]",
                 .about = "Makes the folder NAME with a plugin, a test against the mock host, a Makefile and a README.\n"
                          "It builds and passes as it is.  In a scripting language: a worker, with its library and make "
                          "try.\n"
@@ -339,7 +381,7 @@ int cmd_new(int argc, char **argv)
                 .words_max = 1,
                 .hint = "it takes one name",
                 .examples = "  quiver new resize && make -C resize test\n"
-                            "  quiver new geo-lookup --cpp\n"
+                            "  quiver new geo-lookup --cpp --with curl --with jansson\n"
                             "  quiver new report --python --add && quiver reload --wait\n",
         };
         int code;
@@ -360,6 +402,11 @@ int cmd_new(int argc, char **argv)
                                 &o, "only one of --cpp, --python, --node, --ruby and --shell can be given");
                 recipe.language = &languages[i];
         }
+        if (q.with.count && recipe.language->plugin)
+                return options_wrong(&o, "--with is for plugins in C and C++; a worker imports its libraries itself");
+        if (add_libraries(&recipe, &q.with) < 0)
+                return options_wrong(&o, "--with knows curl, pq, sqlite, jansson and ssl; name others that pkg-config "
+                                         "knows in the Makefile's line PKGS");
         for (size_t i = 0; recipe.name[i]; i++)
                 recipe.identifier[i] = recipe.name[i] == '-' ? '_' : recipe.name[i];
         return make_plugin(&o, &q, &recipe);

@@ -91,6 +91,39 @@ def test_nothing_of_the_template_is_left_in_a_new_plugin(quiver, tmp_path):
                 assert word not in text, f"{file} still says {word}"
 
 
+USES = {  # a call, its library in the plugin
+    "curl": ("curl_version()", "libcurl.so"), "pq": ("PQlibVersion()", "libpq.so"), "sqlite": ("sqlite3_libversion()", "libsqlite3.so"),
+    "jansson": ("jansson_version_str()", "libjansson.so"), "ssl": ("EVP_sha256()", "libcrypto.so")}
+
+
+@pytest.mark.parametrize("language", ["c", "cpp"])
+def test_a_new_plugin_links_the_libraries_that_it_is_made_with(quiver, root, tmp_path, language):
+    """Each is called, so that a header or a library that is missing fails the build."""
+    named = [word for name in USES for word in ("--with", name)]
+    run(quiver, "new", "many", *named, *(["--cpp"] if language == "cpp" else []), cwd=tmp_path)
+    source = tmp_path / "many" / f"many.{'cc' if language == 'cpp' else 'c'}"
+    text = source.read_text()
+    use = " && ".join(f"{call} != 0" for call, _ in USES.values())
+    changed = re.sub(r"(handle\([^;{]*\{\n)", rf"\1        if (!({use}))\n                return QV_RETRY;\n", text, count=1)
+    assert changed != text
+    source.write_text(changed)
+    env = {name: value for name, value in clean_env().items() if name != "PKG_CONFIG_LIBDIR"} | {"QUIVER_SDK": str(root / "sdk")}
+    assert "4 tests passed" in make(tmp_path / "many", "all", "test", env=env)
+    plugin = tmp_path / "many" / "many.so"
+    needed = run("objdump", "-p", plugin)
+    assert all(library in needed for _, library in USES.values()), needed
+    assert re.search(r"result +3$", run(quiver, "try", plugin, "--payload", "one two three"), re.M)
+
+
+def test_a_library_that_is_missing_or_unknown_is_named(quiver, root, tmp_path):
+    assert "--with knows curl, pq, sqlite, jansson and ssl" in run(quiver, "new", "a", "--with", "mysql", cwd=tmp_path, code=2)
+    assert "a worker imports" in run(quiver, "new", "a", "--python", "--with", "curl", cwd=tmp_path, code=2)
+    assert os.listdir(tmp_path) == []
+    run(quiver, "new", "a", "--with", "curl", cwd=tmp_path)
+    said = make(tmp_path / "a", env=clean_env(QUIVER_SDK=str(root / "sdk")), code=2)
+    assert "PKGS = libcurl" in said and "libcurl4-openssl-dev" in said
+
+
 @pytest.mark.parametrize("name", ["int", "test", "build", "a" * 64, "A-_-9", "qv"])
 def test_any_legal_name_builds(quiver, tmp_path, name):
     run(quiver, "new", name, cwd=tmp_path)
