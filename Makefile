@@ -8,6 +8,8 @@
 SHELL   := /bin/bash
 VERSION := $(shell sed -n 's/^\#define QUIVER_VERSION *"\(.*\)"/\1/p' runtime/base/version.h)
 PREFIX  ?= /usr/local
+# Below PREFIX: where the client library goes; packages name the machine's own folder (lib/x86_64-linux-gnu).
+LIBDIR  ?= lib
 DESTDIR ?=
 
 # SAN=asan (address + undefined), SAN=tsan and SAN=fuzz (clang's libFuzzer) build into a folder of their own.
@@ -28,11 +30,13 @@ known     = $(shell $(CC) -Werror $(1) -c -x c -o /dev/null /dev/null 2>/dev/nul
 HARDEN   := $(if $(SAN),,-fstack-protector-strong $(call known,-fstack-clash-protection) $(call known,-fcf-protection=full) \
               $(call known,-mbranch-protection=standard) $(if $(filter -O0,$(OPT)),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3))
 HARDEN_LD := -Wl,-z,relro,-z,now,-z,noexecstack
+# No byte of what is built depends on the folder that it was built in.
+PATHLESS := $(if $(SAN),,-ffile-prefix-map=$(CURDIR)=.)
 # The ZooKeeper client and http_parser come without a file for pkg-config.  Where pkg-config is missing, the usual names are tried.
 PACKAGES := libuv jansson libconfig sqlite3 hiredis zlib
 PKG_LIBS := $(or $(shell $(PKG_CONFIG) --libs $(PACKAGES) 2>/dev/null),-luv -ljansson -lconfig -lsqlite3 -lhiredis -lz)
 CPPFLAGS += -Iruntime -Isdk/include -D_GNU_SOURCE $(shell $(PKG_CONFIG) --cflags-only-I $(PACKAGES) 2>/dev/null)
-CFLAGS   += -std=gnu11 $(OPT) $(if $(SAN),-g1,-g) $(HARDEN) $(WARN) $(if $(filter asan tsan,$(SAN)),-Wno-format-truncation) $(if $(WERROR),-Werror) -fno-omit-frame-pointer -pthread
+CFLAGS   += -std=gnu11 $(OPT) $(if $(SAN),-g1,-g) $(PATHLESS) $(HARDEN) $(WARN) $(if $(filter asan tsan,$(SAN)),-Wno-format-truncation) $(if $(WERROR),-Werror) -fno-omit-frame-pointer -pthread
 LDFLAGS  += -pthread $(HARDEN_LD)
 LDLIBS   += $(PKG_LIBS) -lzookeeper_mt -lhttp_parser -ldl -lm
 ifeq ($(SAN),asan)
@@ -64,7 +68,7 @@ BUILD_QUIETLY = set -o pipefail; $(MAKE_PARALLEL) build 2>&1 | awk -v all=$(word
 
 # --- what is made -----------------------------------------------------------------------------------------------------
 
-LIB_SRC  := $(filter-out runtime/main.c,$(shell find runtime -name '*.c'))
+LIB_SRC  := $(sort $(filter-out runtime/main.c,$(shell find runtime -name '*.c')))
 # The threads that TSan looks at, and the bytes that fuzzers write, meet only some of it.
 ifeq ($(SAN),tsan)
 LIB_SRC  := $(wildcard runtime/base/*.c runtime/base/*/*.c runtime/ring/*.c)
@@ -96,7 +100,7 @@ PLUGIN_LIBS_webhook := -lcurl -lcrypto
 .PHONY: help deps build run demo test bench plugins install uninstall clean
 
 help:
-	@sed -n 's/^#@ \?//p' Makefile tests/tests.mk tests/bench/bench.mk
+	@sed -n 's/^#@ \?//p' Makefile etc/packages/packages.mk tests/tests.mk tests/bench/bench.mk
 	@echo "settings: SAN=asan|tsan|fuzz  WERROR=1  V=1 (show commands)  CC=clang  PREFIX=$(PREFIX)  DESTDIR="
 
 # --- packages ---------------------------------------------------------------------------------------------------------
@@ -194,7 +198,7 @@ plugins: $(PLUGIN_SO)
 # A stock plugin is a folder of C files.  Installed by rename: a host may have the old file open.
 .SECONDEXPANSION:
 plugins/%.so: $$(wildcard plugins/%/*.[ch]) $$(PLUGIN_SRC_$$*) sdk/include/quiver/plugin.h sdk/plugin.map
-	$(call say,CC)$(CC) -std=c11 -O2 -g $(HARDEN) -Wall -Wextra -Wpedantic $(if $(WERROR),-Werror) -D_GNU_SOURCE -Isdk/include \
+	$(call say,CC)$(CC) -std=c11 -O2 -g $(PATHLESS) $(HARDEN) -Wall -Wextra -Wpedantic $(if $(WERROR),-Werror) -D_GNU_SOURCE -Isdk/include \
 	        -fPIC -fvisibility=hidden -shared $(HARDEN_LD) -Wl,--version-script=sdk/plugin.map -Wl,-z,defs -o $@.new $(filter %.c,$^) \
 	        -pthread $(PLUGIN_LIBS_$*)
 	@mv $@.new $@
@@ -250,6 +254,7 @@ INSTALLED := 755:$(QUIVER):bin/quiver \
              644:sdk/plugin.map:share/quiver/plugin.map \
              644:$B/quiver.service:lib/systemd/system/quiver.service \
              644:etc/quiver.sysusers:lib/sysusers.d/quiver.conf \
+             644:etc/quiver.tmpfiles:lib/tmpfiles.d/quiver.conf \
              644:$B/quiver.logrotate:share/quiver/quiver.logrotate \
              644:$B/runtime.cfg:share/quiver/runtime.cfg \
              644:etc/cluster.cfg:share/quiver/cluster.cfg \
@@ -260,13 +265,13 @@ INSTALLED := 755:$(QUIVER):bin/quiver \
              644:etc/nginx.conf:share/quiver/nginx.conf \
              $(foreach d,$(DOCS),644:$d:share/doc/quiver/$d) \
              $(foreach e,$(EXAMPLES),644:$e:share/doc/quiver/examples/$(notdir $e)) \
-             644:$B/libquiver-mock.a:lib/libquiver-mock.a \
-             644:$B/libquiver.a:lib/libquiver.a \
-             755:$B/libquiver.so.1:lib/libquiver.so.1 \
-             link:libquiver.so.1:lib/libquiver.so \
-             644:$B/quiver-client.pc:lib/pkgconfig/quiver-client.pc \
-             644:$B/quiver-plugin.pc:lib/pkgconfig/quiver-plugin.pc \
-             644:$B/quiver-mock.pc:lib/pkgconfig/quiver-mock.pc \
+             644:$B/libquiver-mock.a:$(LIBDIR)/libquiver-mock.a \
+             644:$B/libquiver.a:$(LIBDIR)/libquiver.a \
+             755:$B/libquiver.so.1:$(LIBDIR)/libquiver.so.1 \
+             link:libquiver.so.1:$(LIBDIR)/libquiver.so \
+             644:$B/quiver-client.pc:$(LIBDIR)/pkgconfig/quiver-client.pc \
+             644:$B/quiver-plugin.pc:$(LIBDIR)/pkgconfig/quiver-plugin.pc \
+             644:$B/quiver-mock.pc:$(LIBDIR)/pkgconfig/quiver-mock.pc \
              $(foreach w,$(wildcard sdk/pipe/*/quiver_pipe.*),644:$w:share/quiver/$(w:sdk/%=%)) \
              644:$B/completion/quiver.bash:share/bash-completion/completions/quiver \
              644:$B/completion/_quiver:share/zsh/site-functions/_quiver \
@@ -289,7 +294,7 @@ PC        := $B/quiver-plugin.pc $B/quiver-mock.pc $B/quiver-client.pc
 .PHONY: $(PC)
 $(PC): $B/%.pc: sdk/%.pc.in
 	@mkdir -p $(@D)
-	@sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' $< > $@
+	@sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' $< > $@
 
 # Every file by rename: a host may have the old one open, and must not see half of the new one.
 #@ make install    into PREFIX, DESTDIR honoured; make uninstall takes it back
@@ -302,11 +307,11 @@ install: build $B/libquiver-mock.a $B/libquiver.a $B/libquiver.so.1 $(PC) $(PLAC
 	        echo "$$to"; \
 	done
 	@if [ -n "$(DESTDIR)" ]; then exit 0; \
-	elif [ "$$(id -u)" = 0 ] && command -v ldconfig >/dev/null && ldconfig && ldconfig -p | grep -q '$(PREFIX)/lib/libquiver.so'; then \
+	elif [ "$$(id -u)" = 0 ] && command -v ldconfig >/dev/null && ldconfig && ldconfig -p | grep -q '$(PREFIX)/$(LIBDIR)/libquiver.so'; then \
 	        echo "libquiver.so is known to the loader."; \
 	else \
-	        echo "The loader does not search $(PREFIX)/lib: programs that use libquiver.so need LD_LIBRARY_PATH=$(PREFIX)/lib,"; \
-	        echo "or, as root: echo $(PREFIX)/lib > /etc/ld.so.conf.d/quiver.conf && ldconfig"; \
+	        echo "The loader does not search $(PREFIX)/$(LIBDIR): programs that use libquiver.so need LD_LIBRARY_PATH=$(PREFIX)/$(LIBDIR),"; \
+	        echo "or, as root: echo $(PREFIX)/$(LIBDIR) > /etc/ld.so.conf.d/quiver.conf && ldconfig"; \
 	fi; \
 	echo "A folder to begin with: $(PREFIX)/bin/quiver init FOLDER.  Under systemd: $(PREFIX)/lib/systemd/system/quiver.service says how."
 
@@ -314,5 +319,5 @@ uninstall:
 	@for entry in $(INSTALLED); do rm -f "$(DESTDIR)$(PREFIX)/$${entry##*:}"; done
 	@for dir in $(OWN_DIRS); do rmdir "$(DESTDIR)$(PREFIX)/$$dir" 2>/dev/null || true; done
 
-include tests/tests.mk tests/bench/bench.mk
+include etc/packages/packages.mk tests/tests.mk tests/bench/bench.mk
 -include $(shell find $B/obj -name '*.d' 2>/dev/null)

@@ -27,7 +27,9 @@ QUIVER      ?= $(abspath $(QV_SDK)/../build/quiver)
 else
 QV_PREFIX   := $(abspath $(QV_SDK)/../..)
 QV_INCLUDE  := $(QV_PREFIX)/include
-QV_MOCK_LIB := $(QV_PREFIX)/lib/libquiver-mock.a
+# In lib/, or where Debian's packages have it: in the folder of the compiler's machine.
+QV_MOCK_LIB := $(firstword $(wildcard $(QV_PREFIX)/lib/$(shell $(CC) -print-multiarch 2>/dev/null)/libquiver-mock.a) \
+                           $(QV_PREFIX)/lib/libquiver-mock.a)
 PLUGINS     ?= $(QV_PREFIX)/lib/quiver/plugins
 QUIVER      ?= $(QV_PREFIX)/bin/quiver
 endif

@@ -4,7 +4,7 @@
 
 #include <quiver/plugin.h>
 
-#define QUIVER_VERSION   "0.1.0"
+#define QUIVER_VERSION   "0.2.0"
 #define QUIVER_ABI_MAJOR QV_ABI_MAJOR
 #define QUIVER_ABI_MINOR QV_ABI_MINOR
 

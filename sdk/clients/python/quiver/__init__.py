@@ -19,7 +19,7 @@ from ._redis import RedisClient
 from ._task import Task
 
 __all__ = ["Client", "Outcome", "QuiverError", "RedisClient", "Refused", "Result", "Retry", "Submitted", "Task", "Unknown", "connect"]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def connect(url: str, **options: Any) -> "Union[Client, RedisClient]":

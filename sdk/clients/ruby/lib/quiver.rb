@@ -8,7 +8,7 @@ require_relative "quiver/http"
 require_relative "quiver/redis"
 
 module Quiver
-  VERSION = "0.1.0"
+  VERSION = "0.2.0"
 
   # http://, https:// and http+unix: give a Client; redis://, rediss:// and unix:// with app: a RedisClient.
   def self.connect(url, app: nil, max_payload: 1 << 20, **options)
