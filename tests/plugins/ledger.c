@@ -24,7 +24,7 @@
  *           crash-once:FILE, hang-once:FILE, lose-once:FILE
  *                          if FILE is not there: make it, and die, hang for ever, or end the runner without a word
  *
- * A line is "start|end NANOSECONDS KEY ID NUMBER ATTEMPT EPOCH START OUTCOME CHECKPOINT BUILD WHO", in one write.  BUILD
+ * A line is "start|end NANOSECONDS KEY ID NUMBER ATTEMPT EPOCH START OUTCOME CHECKPOINT BUILD WHO", in one write. BUILD
  * tells versions of this plugin apart, WHO is as configured ("-": it is not).  A batch begins with a line "batch …" of
  * its first task, whose OUTCOME is the number of tasks in it. */
 #include <fcntl.h>
