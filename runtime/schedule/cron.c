@@ -190,7 +190,8 @@ static int next_bit(uint64_t bits, int from)
         return bits ? __builtin_ctzll(bits) : -1;
 }
 
-/* The first minute from `from` on, by the clock on the wall; CRON_NEVER: none for years, or before the day after `until`.
+/* The first minute from `from` on, by the clock on the wall; CRON_NEVER: none for years, or before the day after
+ * `until`.
  */
 static zone_local next_local(const struct cron *cron, zone_local from, zone_local until)
 {

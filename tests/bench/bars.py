@@ -30,6 +30,7 @@ BARS = {
     "http.wait": at_most("HTTP, request to outcome when idle, of the idle latency's p50", 3, "x"),
     "http.slow": at_least("HTTP, one task a request beside 200 slow clients, of that without", .9),
     "http.slow.wait": at_most("HTTP, request to outcome beside 200 slow clients, of that without", 1.1, "x"),
+    "advance.commands": at_most("Redis commands a task in shards without schedules, limits and merging, of those in an app without", 1.02, "x"),
     "idle.cpu": at_most("idle CPU of host and store, 64 shards, also with 20 000 keys paused", .5, "% of one"),
     "idle.host": at_most("memory of an idle host", 15, "MB"),
     "idle.runner": at_most("memory of a runner", 6, "MB"),

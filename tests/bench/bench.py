@@ -13,6 +13,7 @@ import sys
 import time
 import traceback
 
+import advance
 import failover
 import growth
 import handlers
@@ -48,7 +49,7 @@ def parts_of(with_peers):
     """Everything there is: {group.part: measure(table, options)}."""
     found = {f"{kind.name}.{name}": functools.partial(measure, kind=kind)
              for kind in (OnRedis, OnSqlite) for name, measure in ON_A_STORE.items()}
-    for group, parts in (("fleet", failover.PARTS), ("fleet", seats.PARTS), ("reload", reload.PARTS), ("more", programs.PARTS),
+    for group, parts in (("redis", advance.PARTS), ("fleet", failover.PARTS), ("fleet", seats.PARTS), ("reload", reload.PARTS), ("more", programs.PARTS),
                          ("more", languages.PARTS), ("more", sql.PARTS), ("peers", on_peers.PARTS if with_peers else {})):
         found.update({f"{group}.{name}": measure for name, measure in parts.items()})
     return found

@@ -25,6 +25,7 @@ Mutant = collections.namedtuple("Mutant", "name on edits only", defaults=("",))
 
 ADVANCE = "runtime/store/redis/lua/shard/advance.lua"
 LEASE = "runtime/store/sqlite/shard/lease.c"
+FIRES = "runtime/store/redis/lua/records/fires.lua"
 
 MUTANTS = [
     Mutant("redis: advance is not fenced", "redis", [
@@ -58,6 +59,23 @@ MUTANTS = [
         ("runtime/host/shard/window.c", "bool can_run = c && !key->is_busy && ", "bool can_run = c && ")]),
     Mutant("redis: a follow-up is taken whatever its number", "redis", [
         ("runtime/store/redis/lua/shard/take.lua", "elseif entry[2] > taken then", "elseif true then")]),
+    Mutant("limits: a task starts without a share", "redis", [
+        ("runtime/host/limit/limit.c", "        if (now_ms >= b->until_ms || now_ms < b->closed_ms)\n                return 0;\n",
+         "        if (now_ms)\n                return 100;\n")]),
+    Mutant("limits: what others hold does not count", "sqlite", [
+        ("runtime/store/limit_share.c", "held->others = min_u64(held->others + h.shares, TASK_NUMBER_MAX);", "held->others = 0;")]),
+    Mutant("limits: a token is not used up", "sqlite", [
+        ("runtime/store/limit_share.c", "b.level -= s->granted * limit->period_ms;", "")]),
+    Mutant("schedules: any time fires, whoever owns the shard", "redis", [
+        (FIRES, "if fields[1] ~= ARGV[1] then\n", "if not fields[1] then\n"),
+        (FIRES, "if call ~= last_call + 1 and call ~= last_call then\n", "if false then\n"),
+        (FIRES, "if call == last_call then\n", "if false then\n"),
+        (FIRES, " or s[3] ~= expected then\n", " then\n")]),
+    Mutant("schedules: a repeated call fires again", "redis", [
+        (FIRES, "if call == last_call then\n", "if false then\n"),
+        (FIRES, " or s[3] ~= expected then\n", " then\n")], "lose replies,kill clients,reset"),
+    Mutant("merge: what is merged is not counted", "redis", [
+        ("runtime/store/redis/lua/lib/outcomes.lua", "redis.call('HINCRBY', shard, 'merged', #merged)", "redis.call('HINCRBY', shard, 'merged', 0)")]),
 ]
 
 

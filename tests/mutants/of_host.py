@@ -255,5 +255,8 @@ MUTANTS = [
      ".close_ms = 0", [UNIT("limits"), UNIT("limits_one")]),
     ("limits: shares are kept though nothing uses them", "runtime/host/limit/limit_calls.c",
      "        if (!is_to_go)\n", "", [UNIT("limits"), UNIT("limits_one")]),
+    ("limits: of short tasks no more are woken than of long ones", "runtime/host/limit/limit.c",
+     "max_u64(2 * limit->store.concurrency, 2 * b->lately)", "2 * limit->store.concurrency", [UNIT("limits_one")]),
+    ("limits: what was short once is so for ever", "runtime/host/limit/limit_pass.c", "        b->started = 0;\n", "", [UNIT("limits_one")]),
     ("limits: all keys are woken", "runtime/host/limit/limit.c", "|| b->wake_left <= 0)", ")", [UNIT("limits"), UNIT("limits_one")]),
 ]

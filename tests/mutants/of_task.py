@@ -70,6 +70,8 @@ MUTANTS = [
     # --- schedules
     ("schedules: what was missed passes", "runtime/schedule/schedule.c", "if (schedule->catchup == CATCHUP_ALL && !is_too_old) {",
      "if (false) {", [UNIT("schedule")]),
+    ("cron: what comes once in decades never comes", "runtime/schedule/cron.c", "#define DAYS_AHEAD (41 * 366)", "#define DAYS_AHEAD (9 * 366)",
+     [UNIT("schedule")]),
     ("schedules: any late time fires", "runtime/schedule/schedule.c", "if (is_missed) {", "if (false) {", [UNIT("schedule")]),
 
     # --- who overrides whom in a configuration

@@ -99,10 +99,21 @@ static void put_death(json_t *o, const struct dumping *d, const struct store_lis
         view_json_number(o, "at_ms", time_in_range(task->at_ms));
 }
 
+/* As the note goes along.  How long a debounced task still has to wait is not told: where it is loaded it waits anew,
+ * rather than start before others could join it. */
+static struct task_note note_to_dump(const struct store_listed *task)
+{
+        struct task_note note = task->note;
+        if (task->state == STATE_PARKED && !note.attempts && !note.crashes && !note.interruptions && !note.laters)
+                note.is_debounced = false;
+        return note;
+}
+
 static json_t *task_json(const struct dumping *d, const struct store_listed *task)
 {
         struct buffer bytes = { 0 };
         struct buffer note = { 0 };
+        struct task_note kept = note_to_dump(task);
         json_t *o = json_object();
         bool is_readable = task->envelope.handler.size != 0;
         enum store_state state = task->state == STATE_DELAYED || task->state == STATE_DEAD ? task->state : STATE_QUEUED;
@@ -114,8 +125,8 @@ static json_t *task_json(const struct dumping *d, const struct store_listed *tas
         else
                 buffer_put(&bytes, task->envelope.payload.data, task->envelope.payload.size);
         view_json_bytes(o, "envelope", bytes.data, bytes.size);
-        if (!note_is_empty(&task->note)) {
-                note_put(&note, &task->note);
+        if (!note_is_empty(&kept)) {
+                note_put(&note, &kept);
                 view_json_bytes(o, "note", note.data, note.size);
         }
         if (state == STATE_DELAYED)

@@ -131,10 +131,11 @@ void limits_set_room(struct limits *l, uint32_t pool, uint32_t room)
 
 /* --- buckets --- */
 
-uint32_t limit_window(const struct limit *limit)
+uint32_t limit_window(const struct limit_bucket *b)
 {
+        const struct limit *limit = b->of;
         uint64_t tasks = limit_is_rate(limit) ? in_time(2 * limit->store.rate, 1000, limit->store.period_ms)
-                                              : 2 * limit->store.concurrency;
+                                              : max_u64(2 * limit->store.concurrency, 2 * b->lately);
         return (uint32_t)max_u64(WINDOW_MIN, min_u64(tasks, WINDOW_MAX));
 }
 
@@ -254,7 +255,7 @@ enum limit_verdict limits_start(struct limits *l, const struct limit_task *task,
                         continue;
                 limit_stamp(l, b);
                 l->is_stirred = true;
-                if (!task->is_to_go && !limit_is_away(b, now_ms) && b->waiting < limit_window(b->of)) {
+                if (!task->is_to_go && !limit_is_away(b, now_ms) && b->waiting < limit_window(b)) {
                         b->waiting++;
                         return LIMIT_WAIT;
                 }
@@ -270,6 +271,7 @@ enum limit_verdict limits_start(struct limits *l, const struct limit_task *task,
                         continue;
                 }
                 buckets[i]->in_use++;
+                buckets[i]->started++;
                 ret_hold->buckets[ret_hold->count++] = buckets[i];
         }
         return LIMIT_START;

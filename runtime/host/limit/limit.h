@@ -60,11 +60,14 @@ struct limit_bucket {
         bool is_over;                     /* the app holds more than there is: what ends here is not replaced */
         bool is_giving_up;                /* one share less is to be had */
         int64_t wake_left;                /* is_stored: so many more of its keys may be woken */
-        uint64_t pass;                    /* what follows was counted in that pass */
-        uint32_t waiting;                 /* tasks in windows that lack it */
-        uint32_t lacking;                 /* of these, could start at once */
-        uint32_t backed;                  /* tasks that have it, and lack another that may come soon */
-        uint32_t promised;                /* tasks that were told that they may start */
+        uint64_t lately;                  /* concurrency: starts in LIMIT_LATELY_MS, as of measured_ms */
+        uint64_t started;                 /* concurrency: since measured_ms */
+        uint64_t measured_ms;
+        uint64_t pass;     /* what follows was counted in that pass */
+        uint32_t waiting;  /* tasks in windows that lack it */
+        uint32_t lacking;  /* of these, could start at once */
+        uint32_t backed;   /* tasks that have it, and lack another that may come soon */
+        uint32_t promised; /* tasks that were told that they may start */
         size_t size;
         char value[];
 };

@@ -84,6 +84,16 @@ static void expire(struct limit_bucket *b, uint64_t now_ms)
         b->granted = 0;
 }
 
+static void measure(struct limit_bucket *b, uint64_t now_ms)
+{
+        uint64_t passed_ms = now_ms - b->measured_ms;
+        if (passed_ms < LIMIT_LATELY_MS)
+                return;
+        b->lately = b->started * LIMIT_LATELY_MS / passed_ms;
+        b->started = 0;
+        b->measured_ms = now_ms;
+}
+
 static uint64_t bucket_due_ms(const struct limits *l, const struct limit_bucket *b)
 {
         uint64_t due_ms = UINT64_MAX;
@@ -122,13 +132,14 @@ bool limits_pass_end(struct limits *l, uint64_t now_ms)
                 next = b->next;
                 limit_stamp(l, b);
                 expire(b, now_ms);
+                measure(b, now_ms);
                 l->has_lost |= limit_is_lost(b);
                 bool is_spare = !limit_is_rate(b->of) && b->granted > b->in_use + b->backed + b->lacking + b->promised;
                 if (!is_spare)
                         b->spare_ms = 0;
                 else if (!b->spare_ms)
                         b->spare_ms = now_ms;
-                b->wake_left = (int64_t)limit_window(b->of) - b->waiting;
+                b->wake_left = (int64_t)limit_window(b) - b->waiting;
                 has_open |= b->is_stored && b->wake_left > 0 && max_u64(b->ask_ms, b->closed_ms) <= now_ms;
                 if (is_at_rest(b, now_ms))
                         limit_bucket_drop(l, b);

@@ -9,6 +9,8 @@
 #define LIMIT_AWAY_MS UINT64_C(1000)
 /* A share is kept for a task that lacks another if that one may come within this time. */
 #define LIMIT_SOON_MS UINT64_C(100)
+/* So long starts are counted before it is said how many there are. */
+#define LIMIT_LATELY_MS UINT64_C(100)
 /* A share that nothing uses is given back after this long. */
 #define LIMIT_SPARE_MS UINT64_C(100)
 
@@ -38,8 +40,11 @@ static inline bool limit_is_away(const struct limit_bucket *b, uint64_t now_ms)
         return open_ms > now_ms + LIMIT_AWAY_MS;
 }
 
-/* How many of a bucket's tasks may wait in windows: what it lets start in a second or two, but never many. */
-uint32_t limit_window(const struct limit *limit);
+/* How many of a bucket's tasks may wait in windows: what it lets start until more of them are woken, which takes a few
+ * calls to the store, but never many.  A rate says how many that are; of a concurrency it depends on how long they
+ * take.
+ */
+uint32_t limit_window(const struct limit_bucket *b);
 struct limit_bucket *limit_bucket_find(const struct limit *limit, struct span value);
 struct limit_bucket *limit_bucket_ensure(struct limits *l, struct limit *limit, const struct limit_task *task);
 void limit_bucket_drop(struct limits *l, struct limit_bucket *b);

@@ -128,6 +128,41 @@ static void a_name_that_is_found_is_looked_at_again(void **state)
         limits_free(&l);
 }
 
+/* How many keys that wait in the store may be woken. */
+static unsigned opens_for(struct limits *l, uint64_t now_ms)
+{
+        unsigned count = 0;
+        limits_pass_begin(l);
+        (void)limits_pass_end(l, now_ms);
+        l->looked_ms = now_ms;
+        while (limits_name_opens(l, SPAN_TEXT("limit:x"), 1))
+                count++;
+        return count;
+}
+
+/* What waits in the store is woken by a few calls, in which many short tasks could have run. */
+static void the_shorter_tasks_are_the_more_of_them_are_woken(void **state)
+{
+        (void)state;
+        struct limits l;
+        struct limit_amount slots = at_once(1);
+        begin_with(&l, &slots, 1, 5000);
+        assert_int_equal(opens_for(&l, 1001), 2);
+        for (uint64_t now_ms = 1010; now_ms < 1210; now_ms += 10) {
+                struct limit_task task = { .until_ms = 1500 };
+                struct limit_hold hold;
+                char name[STORE_NAME_MAX + 1];
+                assert_int_equal(limits_start(&l, &task, now_ms, &hold, name), LIMIT_START);
+                limits_end(&l, &hold);
+                limits_pass_begin(&l);
+                (void)limits_pass_end(&l, now_ms);
+        }
+        unsigned many = opens_for(&l, 1210);
+        assert_true(many >= 16 && many <= 24); /* 10 in 100 ms */
+        assert_int_equal(opens_for(&l, 1500), 2);
+        limits_free(&l);
+}
+
 static void look_at(struct limits *l, uint64_t now_ms)
 {
         limits_pass_begin(l);
@@ -269,6 +304,7 @@ int main(void)
                 cmocka_unit_test(what_is_in_use_is_said_when_it_is_renewed),
                 cmocka_unit_test(what_is_being_given_back_is_not_used),
                 cmocka_unit_test(a_name_that_is_found_is_looked_at_again),
+                cmocka_unit_test(the_shorter_tasks_are_the_more_of_them_are_woken),
                 cmocka_unit_test(a_task_whose_share_has_ended_is_stopped),
                 cmocka_unit_test(what_is_kept_may_be_used_though_no_answer_comes),
                 cmocka_unit_test(what_is_taken_over_counts_from_one_owner_to_the_next),
