@@ -10,6 +10,7 @@
 #include "redis/redis_private.h"
 
 #define SLOTS          16384
+#define SERVERS_MAX    1000  /* what Redis itself is made for; a map of more is no map of a Cluster */
 #define REFRESH_MS     100   /* minimum time between two slot maps */
 #define ASKED_KEPT_MS  10000 /* how long to keep a server that only an ASK has named */
 #define REDIRECTS_FAST 4     /* followed at once; later ones after a pause, as two servers may redirect to each other */
@@ -23,12 +24,18 @@ struct cluster {
         struct server *slots[SLOTS]; /* NULL: no server is known */
 };
 
+/* NULL: there are too many already.  Whoever answers for a server could otherwise have us connect to any number. */
 static struct server *find_or_add(struct redis *redis, const struct address *address)
 {
         struct server *server;
-        for (server = redis->servers; server; server = server->next) {
+        unsigned count = 0;
+        for (server = redis->servers; server; server = server->next, count++) {
                 if (address_is_equal(&server->address, address))
                         return server;
+        }
+        if (count >= SERVERS_MAX) {
+                redis_failed(redis, -EHOSTUNREACH, "the Cluster names more servers than a Cluster can have");
+                return NULL;
         }
         server = server_add(redis, address);
         server_connect(server);
@@ -71,6 +78,8 @@ static void apply_range(struct cluster *cluster, const redisReply *range, const 
         if (first < 0 || last >= SLOTS || first > last)
                 return;
         struct server *server = find_or_add(cluster->redis, &address);
+        if (!server)
+                return;
         server->is_in_map = true;
         for (long long slot = first; slot <= last; slot++) {
                 covered[slot] = true;
@@ -208,6 +217,8 @@ bool cluster_redirect(struct cluster *cluster, struct server *from, struct redis
         if (!error_reply_target(reply, &from->address, &slot, &address))
                 return false;
         struct server *to = find_or_add(cluster->redis, &address);
+        if (!to)
+                return false;
         if (is_ask) {
                 to->asked_until_ms = now_ms + ASKED_KEPT_MS;
                 command->target = to;

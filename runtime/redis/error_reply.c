@@ -63,7 +63,7 @@ void error_reply_describe(const struct redis_command *command, const char *said,
         const struct redis_script *script = command->script;
         const char *in_lua = script ? strstr(said, "user_script") : NULL;
         if (!in_lua) {
-                (void)error_set(ret_error, 0, "%s", said);
+                (void)error_set(ret_error, 0, "%s", *said ? said : "the server refused it and does not say why");
                 return;
         }
         (void)error_set(ret_error, 0,

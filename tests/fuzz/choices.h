@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 struct choices {
@@ -37,10 +38,14 @@ static inline uint64_t choose_number(struct choices *c)
         return (uint64_t)choose_byte(c) << (which % 8 * 8);
 }
 
-static inline void demand(bool is_true)
+/* What failed is said: the optimiser makes one place of many. */
+static inline void demand_at(bool is_true, const char *what, const char *file, int line)
 {
-        if (!is_true)
-                abort();
+        if (is_true)
+                return;
+        (void)fprintf(stderr, "%s:%d: not so: %s\n", file, line, what);
+        abort();
 }
+#define demand(is_true) demand_at(is_true, #is_true, __FILE__, __LINE__)
 
 #endif

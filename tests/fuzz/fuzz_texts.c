@@ -33,7 +33,7 @@ static void demand_json_line(const char *line, size_t size, const char *value)
         demand(json_is_object(object) && size && line[size - 1] == '\n' && !memchr(line, '\n', size - 1));
         const char *said = json_string_value(json_object_get(object, "text"));
         json_t *as_it_is = json_string(value);
-        demand(said && (!as_it_is || strlen(value) > 400 || !strcmp(said, value)));
+        demand(said && (!as_it_is || strlen(value) > 160 || !strcmp(said, value)));
         json_decref(as_it_is);
         json_decref(object);
 }

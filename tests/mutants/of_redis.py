@@ -304,4 +304,8 @@ MUTANTS = [
      "	elseif there[1] ~= id or there[2] ~= digest then", "	elseif there[2] ~= digest then", [CONTRACT("store_redis")]),
     ("idempotency: redis, what is over is dumped", "runtime/store/redis/lua/records/remembered_list.lua",
      "redis.call('ZCOUNT', idempotent_ends, '-inf', now)", "0", [CONTRACT("store_redis")]),
+    ("cluster: any number of servers", "runtime/redis/cluster.c", "if (count >= SERVERS_MAX) {", "if (false) {",
+     [CONTRACT("redis_life")]),
+    ("redis: a refusal without a word", "runtime/redis/error_reply.c", '*said ? said : "the server refused it and does not say why"', "said",
+     [CONTRACT("redis_life")]),
 ]

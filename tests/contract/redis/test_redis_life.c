@@ -1,6 +1,7 @@
 /* Opening and closing a Redis: who is refused, what is told, and that nothing under way is forgotten or told twice. */
 #include <errno.h>
 
+#include "redis/redis_private.h"
 #include "redis_fake.h"
 #include "redis_rig.h"
 
@@ -245,6 +246,66 @@ static void a_reply_without_end_does_not_eat_our_memory(void **state)
         expect_open(deep, -EPROTO, "does not speak");
 }
 
+static void a_refusal_without_a_word_is_told_in_words(void **state)
+{
+        static const struct fake_line lines[] = { { "HELLO", FAKE_HELLO("7.0.15") }, { "GET", "-\r\n" }, { 0 } };
+        struct fake fake;
+        struct rig rig;
+        struct call call;
+        (void)state;
+        rig_init(&rig, "");
+        fake_start(&fake, &rig.loop, lines);
+        rig.open.options.url = fake.url;
+        assert_int_equal(rig_open(&rig), 0);
+        assert_int_equal(call_do(&rig, &call, "GET k"), -EREMOTEIO);
+        assert_contains(call.error, "does not say why");
+        fake_stop(&fake);
+        rig_close(&rig);
+}
+
+#define SERVERS_TOLD 1500
+
+/* Each would be a connection, to wherever the map says. */
+static void a_cluster_of_any_number_of_servers_is_not_followed(void **state)
+{
+        char *map = NULL;
+        size_t size = 0;
+        FILE *out = open_memstream(&map, &size);
+        struct fake fake;
+        struct rig rig;
+        unsigned servers = 0;
+        (void)state;
+        assert_non_null(out);
+        (void)fprintf(out, "*%u\r\n", SERVERS_TOLD);
+        for (unsigned i = 0; i < SERVERS_TOLD; i++) {
+                char host[32];
+                int length = snprintf(host, sizeof(host), "127.99.%u.%u", i / 250, 1 + i % 250);
+                (void)fprintf(out, "*3\r\n:%u\r\n:%u\r\n*2\r\n$%d\r\n%s\r\n:1\r\n", i, i, length, host);
+        }
+        (void)fclose(out);
+        const struct fake_line lines[] = { { "HELLO", FAKE_HELLO("7.0.15") }, { "CLUSTER", map }, { 0 } };
+        rig_init(&rig, "");
+        fake_start(&fake, &rig.loop, lines);
+        char url[96];
+        (void)snprintf(url, sizeof(url), "redis+cluster%s", strchr(fake.url, ':'));
+        rig.open.options.url = url;
+        rig.open.options.deadline_ms = 1000;
+        redis_open(&rig.loop, &rig.open);
+        const struct redis *redis = rig.open.redis;
+        unsigned most = 0;
+        while (!rig.is_opened) {
+                const struct server *one;
+                for (servers = 0, one = redis->servers; one; one = one->next)
+                        servers++;
+                most = servers > most ? servers : most;
+                (void)uv_run(&rig.loop, UV_RUN_ONCE);
+        }
+        assert_true(most > 100 && most <= 1000);
+        fake_stop(&fake);
+        rig_close(&rig);
+        free(map);
+}
+
 static void an_answer_that_nobody_asked_for_ends_the_connection(void **state)
 {
         static const struct fake_line lines[] = { { "HELLO", FAKE_HELLO("7.0.15") }, { "PING", "+PONG\r\n+PONG\r\n" },
@@ -420,6 +481,8 @@ int main(void)
                 cmocka_unit_test(a_server_that_loads_is_waited_for),
                 cmocka_unit_test(what_does_not_speak_redis_is_refused),
                 cmocka_unit_test(a_reply_without_end_does_not_eat_our_memory),
+                cmocka_unit_test(a_refusal_without_a_word_is_told_in_words),
+                cmocka_unit_test(a_cluster_of_any_number_of_servers_is_not_followed),
                 cmocka_unit_test(an_answer_that_nobody_asked_for_ends_the_connection),
                 cmocka_unit_test(closing_tells_all_that_is_under_way),
                 cmocka_unit_test(an_open_can_be_taken_back),

@@ -127,6 +127,59 @@ static void large_values_go_both_ways(void **state)
         free(value);
 }
 
+#define HUGE_VALUE (32u << 20)
+
+/* More than the kernel takes before somebody reads it. */
+static void what_the_socket_did_not_take_at_once_is_sent_when_it_does(void **state)
+{
+        (void)state;
+        struct rig rig;
+        struct call call;
+        struct proxy *proxy = proxy_start(server.tls_port);
+        char *value = calloc(1, HUGE_VALUE);
+        assert_non_null(value);
+        start(&rig, url_of("127.0.0.1", proxy_port(proxy)));
+        proxy_hold(proxy, true);
+        call_init(&call, "SET {a}:huge x");
+        call.command.deadline_ms = PATIENCE_MS;
+        call.argv[2] = value;
+        call.argv_size[2] = HUGE_VALUE;
+        redis_send(rig.redis, &call.command);
+        for (int turns = 0; turns < 10; turns++)
+                (void)uv_run(&rig.loop, UV_RUN_NOWAIT);
+        proxy_hold(proxy, false);
+        RUN_UNTIL(&rig, call.is_done);
+        assert_int_equal(call.status, 0);
+        server_ok(&server, "DEL {a}:huge");
+        rig_close(&rig);
+        proxy_stop(proxy);
+        free(value);
+}
+
+#define RINGS 60
+
+/* Each ring is a record of its own, and one read of the socket brings many of them. */
+static void what_one_read_has_brought_is_used_to_its_end(void **state)
+{
+        (void)state;
+        struct rig rig;
+        struct call call;
+        struct proxy *proxy = proxy_start(server.tls_port);
+        init(&rig, url_of("127.0.0.1", proxy_port(proxy)));
+        rig.open.options.deadline_ms = 10 * PATIENCE_MS; /* a ping's answer would be more to read */
+        assert_int_equal(rig_open(&rig), 0);
+        for (int i = 0; i < RINGS; i++)
+                assert_int_equal(call_do(&rig, &call, "GET {ring}:%d", i), 0);
+        int before = rig.rings;
+        proxy_hold(proxy, true);
+        for (int i = 0; i < RINGS; i++)
+                server_ok(&server, "SET {ring}:%d x", i);
+        proxy_hold(proxy, false);
+        RUN_UNTIL(&rig, rig.rings == before + RINGS);
+        rig_close(&rig);
+        proxy_stop(proxy);
+}
+
 static void a_name_and_an_address_are_both_verified(void **state)
 {
         (void)state;
@@ -423,6 +476,8 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(commands_and_rings_go_over_tls),
                 cmocka_unit_test(large_values_go_both_ways),
+                cmocka_unit_test(what_the_socket_did_not_take_at_once_is_sent_when_it_does),
+                cmocka_unit_test(what_one_read_has_brought_is_used_to_its_end),
                 cmocka_unit_test(a_name_and_an_address_are_both_verified),
                 cmocka_unit_test(a_server_that_wants_a_certificate_gets_it),
                 cmocka_unit_test(an_unknown_authority_is_refused),

@@ -93,7 +93,7 @@ def main(words):
     (image,) = (system / "boot").glob("vmlinuz-*")
     done = subprocess.run(
         ["qemu-system-x86_64", "-m", "2048", "-smp", "2", "-nographic", "-no-reboot", "-kernel", image, "-initrd",
-         initramfs(system, command), "-accel", "kvm", "-accel", "tcg", "-append",
+         initramfs(system, command), "-accel", "tcg", "-append",
          "console=ttyS0 quiet panic=-1", "-virtfs", "local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap"],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
     print(done.stdout)
