@@ -19,12 +19,13 @@ dist: dist-tarball
 	@cp build/quiver.spdx.json $(DIST)/quiver-$(VERSION).spdx.json
 	@cd $(DIST) && sha256sum quiver-$(VERSION).*
 
-DIST ?= build/dist
+DIST     ?= build/dist
+XZ_LEVEL ?= -6
 dist-tarball:
 	@rm -rf $(DIST)
 	@etc/packages/stage.sh $(DIST)/quiver-$(VERSION)
 	@set -o pipefail; . $(DIST)/quiver-$(VERSION)/.release && tar -C $(DIST) --sort=name --owner=0 --group=0 --numeric-owner \
-	        --mode=a+rX,u+w,go-w --mtime=@$$epoch --format=gnu -cf - quiver-$(VERSION) | xz -T1 -6 > $(DIST)/quiver-$(VERSION).tar.xz
+	        --mode=a+rX,u+w,go-w --mtime=@$$epoch --format=gnu -cf - quiver-$(VERSION) | xz -T1 $(XZ_LEVEL) > $(DIST)/quiver-$(VERSION).tar.xz
 	@rm -r $(DIST)/quiver-$(VERSION)
 
 # What the binary, the client library and the stock plugins link, by Debian's packages.

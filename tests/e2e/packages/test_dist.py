@@ -20,7 +20,7 @@ def run(*words, cwd=None, code=0, **more):
 
 def tarball(root, folder):
     """As `make dist` makes it, without the list of what the binary links."""
-    run("make", "dist-tarball", f"DIST={folder}", cwd=root)
+    run("make", "dist-tarball", f"DIST={folder}", "XZ_LEVEL=-0", cwd=root)
     (made,) = folder.glob("quiver-*.tar.xz")
     return made
 
