@@ -50,7 +50,7 @@ def unpack(debs, root):
     """Everything that the image has."""
     wanted = sorted(set().union(*map(libraries, debs), ALSO))
     sources = [str(path) for path in (pathlib.Path("/etc/apt/sources.list"), *sorted(pathlib.Path("/etc/apt/sources.list.d").glob("*")))
-               if path.suffix in (".list", ".sources") and path.stat().st_size]
+               if path.suffix in (".list", ".sources") and path.exists()]
     settings = [f"--aptopt={path}" for path in sorted(pathlib.Path("/etc/apt/apt.conf.d").glob("*")) if "Acquire" in path.read_text()]
     subprocess.run(["mmdebstrap", "--quiet", "--mode=root", "--variant=extract", f"--include={','.join(wanted)}",
                     '--aptopt=APT::Install-Recommends "false"', *settings, suite(), root, *sources], check=True)

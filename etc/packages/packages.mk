@@ -7,22 +7,26 @@
 
 DEB_DEPS   := $(DEPS) debhelper dpkg-dev fakeroot scdoc lintian xz-utils
 IMAGE_DEPS := mmdebstrap python3
-.PHONY: dist deb image sbom reproducible
+.PHONY: dist dist-tarball deb image sbom reproducible
 
 # A make inside a rule that must not hear of settings of this one.
 CLEAN_ENV  := env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u MAKEOVERRIDES -u PREFIX -u DESTDIR -u SAN
 SHIPPED    := build/libquiver.so.1 build/libquiver.a build/libquiver-mock.a
 JOBS       := $(shell nproc)
 
-dist:
-	@rm -rf build/dist
-	@etc/packages/stage.sh build/dist/quiver-$(VERSION)
-	@. build/dist/quiver-$(VERSION)/.release && tar -C build/dist --sort=name --owner=0 --group=0 --numeric-owner \
-	        --mode=a+rX,u+w,go-w --mtime=@$$epoch --format=gnu -cf - quiver-$(VERSION) | xz -T1 -6 > build/dist/quiver-$(VERSION).tar.xz
+dist: dist-tarball
 	@$(MAKE_PARALLEL) sbom
-	@cp build/quiver.spdx.json build/dist/quiver-$(VERSION).spdx.json
-	@rm -r build/dist/quiver-$(VERSION)
-	@cd build/dist && sha256sum *
+	@cp build/quiver.spdx.json $(DIST)/quiver-$(VERSION).spdx.json
+	@cd $(DIST) && sha256sum quiver-$(VERSION).*
+
+DIST     ?= build/dist
+XZ_LEVEL ?= -6
+dist-tarball:
+	@rm -rf $(DIST)
+	@etc/packages/stage.sh $(DIST)/quiver-$(VERSION)
+	@set -o pipefail; . $(DIST)/quiver-$(VERSION)/.release && tar -C $(DIST) --sort=name --owner=0 --group=0 --numeric-owner \
+	        --mode=a+rX,u+w,go-w --mtime=@$$epoch --format=gnu -cf - quiver-$(VERSION) | xz -T1 $(XZ_LEVEL) > $(DIST)/quiver-$(VERSION).tar.xz
+	@rm -r $(DIST)/quiver-$(VERSION)
 
 # What the binary, the client library and the stock plugins link, by Debian's packages.
 sbom: build build/libquiver.so.1

@@ -34,15 +34,13 @@ def libraries(files):
 
 def packages(paths):
     """The packages that these files came with: name, version, architecture, source."""
-    names = set()
-    for path in paths:
-        for form in (path, path.removeprefix("/usr")):  # dpkg knows a file of a merged /usr by the name it came with
-            done = subprocess.run(["dpkg-query", "-S", form], capture_output=True, text=True)
-            if done.returncode == 0:
-                names |= {line.split(": ")[0] for line in done.stdout.splitlines() if not line.startswith("diversion")}
-                break
-        else:
-            sys.exit(f"sbom.py: no package has {path}")
+    # dpkg knows a file of a merged /usr by the name that it came with: with /usr or without.
+    forms = {form: path for path in paths for form in (path, path.removeprefix("/usr"))}
+    said = subprocess.run(["dpkg-query", "-S", *forms], capture_output=True, text=True).stdout
+    owners = {forms[path]: name for name, path in re.findall(r"^(?!diversion)(\S+): (\S+)$", said, re.MULTILINE) if path in forms}
+    if missing := set(paths) - set(owners):
+        sys.exit(f"sbom.py: no package has {', '.join(sorted(missing))}")
+    names = set(owners.values())
     fields = "${Package}\t${Version}\t${Architecture}\t${source:Package}\n"
     return sorted(tuple(line.split("\t")) for line in output("dpkg-query", "-W", "-f", fields, *sorted(names)).splitlines())
 

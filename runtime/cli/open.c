@@ -25,7 +25,8 @@ static bool is_answer(int r)
         case ENOBUFS:
         case EAGAIN:
         case ENOSPC:
-        case EPERM: /* the user lacks a right, or the task must not be changed so */
+        case ENOTSUP: /* the app lacks a feature that is not switched on yet */
+        case EPERM:   /* the user lacks a right, or the task must not be changed so */
                 return true;
         default:
                 return false;
