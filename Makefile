@@ -116,7 +116,7 @@ define install_missing
 missing=$$(comm -23 <(printf '%s\n' $(1) | sort -u) \
         <(dpkg-query -W -f='$${db:Status-Abbrev} $${Package}\n' $(1) 2>/dev/null | sed -n 's/^.i *//p' | sort -u)); \
 [ -z "$$missing" ] && exit 0; \
-echo "Installing $$(wc -w <<< "$$missing") packages from Debian:" $$missing; \
+echo "Installing from Debian ($$(wc -w <<< "$$missing") and what they need):" $$missing; \
 sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo; \
 [ -z "$$sudo" ] || command -v sudo >/dev/null || { \
         echo "make deps: needs root or sudo; as root: apt-get install" $$missing >&2; exit 1; }; \

@@ -27,9 +27,10 @@ static int read_token(const char *path, char ret_token[129])
         if (is_found)
                 return EXIT_DONE;
         (void)fprintf(stderr, "quiver page: %s: %s\n", path,
-                r == -ENOENT ? "is not there; the first start of a host makes it: quiver run"
-                : r          ? strerror(-r)
-                             : "has no line NAME ROLES TOKEN; remove it, and the next start of a host makes another");
+                r == -ENOENT   ? "is not there; the first start of a host makes it: quiver run"
+                : r == -EACCES ? "it is for the user of the host alone; ask as that user, or as root"
+                : r            ? strerror(-r)
+                               : "has no line NAME ROLES TOKEN; remove it, and the next start of a host makes another");
         return EXIT_FAILED;
 }
 

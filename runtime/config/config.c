@@ -31,8 +31,10 @@ int config_find(const char *given, char **ret_path, const char **ret_how, struct
         }
         if (!path)
                 return error_set(error, -ENOENT,
-                        "no configuration: no -c FILE, $QUIVER_CONFIG is not set, and there is neither %s nor %s", here,
-                        system);
+                        "no configuration: no -c FILE, $QUIVER_CONFIG is not set, and there is neither %s nor %s; go "
+                        "to a "
+                        "folder that has one, or make one: quiver init FOLDER",
+                        here, system);
         *ret_path = text_copy(path);
         *ret_how = how;
         return 0;

@@ -137,9 +137,11 @@ static int read_secrets(struct host *h)
 
 static int make_state_folder(struct host *h)
 {
-        if (mkdir(h->config->state, 0700) < 0 && errno != EEXIST)
-                return error_set(&h->error, -errno, "state folder %s: %s", h->config->state, strerror(errno));
-        return 0;
+        if (mkdir(h->config->state, 0700) == 0 || errno == EEXIST)
+                return 0;
+        return error_set(&h->error, -errno, "state folder %s: %s; %s", h->config->state, strerror(errno),
+                errno == ENOENT ? "make the folder above it, or change the setting state"
+                                : "start the host as a user that may make it, or change the setting state");
 }
 
 static int open_plugin_copies(struct host *h)

@@ -48,7 +48,7 @@ static int lock_host(struct state_locks *l, const char *folder, const char *name
         if (r == -EAGAIN)
                 return error_set(error, -EADDRINUSE,
                         "a host called %s already runs on the state folder %s (pid %ld); stop that one, or give this "
-                        "one another host.name",
+                        "one another name: quiver run --name NAME",
                         name, folder, read_pid(l->host_fd));
         if (r == 0)
                 write_pid(l->host_fd);

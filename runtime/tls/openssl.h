@@ -80,7 +80,7 @@
         FUNCTION(ERR_reason_error_string)
 
 struct openssl {
-#define MEMBER(name) __typeof__(&name) name;
+#define MEMBER(name) __typeof__(&name) name; /* NOLINT(bugprone-macro-parentheses): a name, not an expression */
         OPENSSL_FUNCTIONS(MEMBER)
 #undef MEMBER
 };

@@ -178,7 +178,7 @@ int probe_exchange(const struct url_host *host, struct tls_context *tls, const c
                 *ret_end_s = tls_stream_chain_end_s(x.stream);
         if (!r && request)
                 r = say(&x, request, error);
-        if (!r && request)
+        if (!r && request && ret_reply)
                 r = hear(&x, max, ret_reply, error);
         tls_stream_close(x.stream);
         (void)close(x.fd);

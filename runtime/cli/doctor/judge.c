@@ -166,7 +166,9 @@ void judge_coordination(const struct doctor_coordination *c, struct findings *to
                 return;
         if (c->status < 0)
                 findings_add(to, FINDING_ERROR, SUBJECT_COORDINATION, "coordination-answers",
-                        "start it, or correct coordination.url, user and password_file",
+                        !strcmp(c->driver, "local")
+                                ? "run quiver doctor as the user of the host, or correct coordination.url"
+                                : "start it, or correct coordination.url, user and password_file",
                         "The coordination %s cannot be used: %s.", c->url, c->error.text);
         else
                 judge_session(c, to);
@@ -212,7 +214,8 @@ void judge_app(const struct doctor_app *app, struct findings *to)
                         "SQLite does not wait for the disk (store.synchronous is \"normal\"): a power cut may lose the "
                         "last moments.");
         if (app->is_missing) {
-                findings_add(to, FINDING_NOTE, SUBJECT_APP, "store", "quiver run", "%s.", app->error.text);
+                findings_add(to, FINDING_NOTE, SUBJECT_APP, "store", "quiver run", "No task can be submitted: %s.",
+                        app->error.text);
                 return;
         }
         if (!app->is_open) {

@@ -99,7 +99,8 @@ int plugin_copies_open(const char *state, char ret_path[PLUGIN_COPIES_PATH_MAX],
         if (fd >= 0)
                 return fd;
         *ret_path = 0;
-        return error_set(error, fd, "state folder %s: %s", state, strerror(-fd));
+        return error_set(error, fd, "state folder %s: %s%s", state, strerror(-fd),
+                fd == -EACCES ? "; start the host as the user that it belongs to, or change the setting state" : "");
 }
 
 void plugin_copies_close(const char *path, int fd)

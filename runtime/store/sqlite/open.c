@@ -31,7 +31,8 @@ static int file_system_check(const char *path, struct error *error)
         else
                 (void)snprintf(folder, sizeof(folder), ".");
         if (statfs(folder, &fs) < 0)
-                return error_set(error, -errno, "%s: %s", folder, strerror(errno));
+                return error_set(error, -errno, "store folder %s: %s%s", folder, strerror(errno),
+                        errno == ENOENT ? "; make it, or change store.url" : "");
         /* There SQLite corrupts its file: locks and shared memory do not work between machines. */
         const char *network = file_system_network_name((unsigned long)fs.f_type);
         if (network)
@@ -198,10 +199,16 @@ static int files_open(struct sqlite_store *s, const struct store_options *option
         struct stat st;
         if (!s->path[0])
                 return error_set(error, -EINVAL, "store url \"%s\": names no file", options->url);
-        bool is_there = stat(s->path, &st) == 0;
-        if (!is_there && !options->may_create)
+        int r = stat(s->path, &st) < 0 ? -errno : 0;
+        if (!r && access(s->path, R_OK | W_OK) < 0 && errno == EACCES)
+                r = -EACCES;
+        /* Whether there is one cannot be told: a newcomer who is told that there is none would start a second host. */
+        if (r == -EACCES)
+                return error_set(
+                        error, r, "%s: %s; use it as the user of its hosts, or as root", s->path, strerror(-r));
+        if (r && !options->may_create)
                 return error_set(error, -ENOENT, "%s: no such store; a host makes it: quiver run", s->path);
-        int r = file_system_check(s->path, error);
+        r = file_system_check(s->path, error);
         if (r)
                 return r;
         (void)snprintf(name, sizeof(name), "%s-turn", s->path);

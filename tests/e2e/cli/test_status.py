@@ -293,7 +293,7 @@ def test_a_second_host_of_one_name_is_refused(quiver, host, tmp_path):
     try:
         assert second.start(is_ready=False).wait() == 1
         del second.logs[:-1]  # the other is the first one's, which goes on writing it
-        assert f"(pid {host.process.pid})" in second.log() and "another host.name" in second.log()
+        assert f"(pid {host.process.pid})" in second.log() and "quiver run --name NAME" in second.log()
     finally:
         second.close()
     assert json.loads(host.cli("status", "--host", "a"))["pid"] == host.process.pid
