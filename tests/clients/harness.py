@@ -85,10 +85,10 @@ class Blocking:
 
 
 class Awaited(Blocking):
-    def __init__(self, *words, **options):
+    def __init__(self, url, **options):
         self.loop = asyncio.new_event_loop()
         asyncio.set_event_loop(self.loop)
-        super().__init__(quiver.aio.Client(*words, **options))
+        super().__init__(quiver.aio.connect(url, **options))
 
     def run(self, value):
         return self.loop.run_until_complete(value)

@@ -118,6 +118,11 @@ export class Client {
     return answers.document(answer.body);
   }
 
+  /** One request as it stands: for workers. */
+  request(method, target, fields, body, timeout) {
+    return this.#ask(method, target, fields, body, timeout);
+  }
+
   /** A connection that was idle and is found closed is replaced, since nothing was sent on it that could be answered. */
   async #ask(method, target, fields, body, timeout = this.#timeout) {
     for (let isAgain = false; ; isAgain = true) {

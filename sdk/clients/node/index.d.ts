@@ -74,7 +74,7 @@ export class Client {
 
 export class RedisClient {
   /** `client` is a connected client or cluster of the package "redis". */
-  constructor(client: unknown, app: string, options?: { maxPayload?: number; timeout?: number });
+  constructor(client: unknown, app: string, options?: { maxPayload?: number; timeout?: number; reopen?: () => Promise<unknown> });
   close(): Promise<void>;
   shards(): Promise<number>;
   submit(handler: string, payload?: string | Uint8Array, options?: TaskOptions): Promise<Submitted>;
@@ -84,4 +84,4 @@ export class RedisClient {
 }
 
 export function connect(url: string, options?: ClientOptions): Promise<Client>;
-export function connect(url: string, options: { app: string; maxPayload?: number; timeout?: number }): Promise<RedisClient>;
+export function connect(url: string, options: { app: string; maxPayload?: number; timeout?: number; sentinel?: object; [option: string]: unknown }): Promise<RedisClient>;

@@ -5,20 +5,23 @@ import os
 import pathlib
 import re
 import shutil
+import socket
 import subprocess
 import tempfile
+import threading
 
 import pytest
 
 from http_hosts import Server, free_port
 from hosts import wait_until
+from redis_sites import ClusterSite, SentinelSite, SiteHost
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 CASES = [json.loads(line) for line in (ROOT / "sdk" / "clients" / "cases.jsonl").read_text().splitlines()]
 HARNESSES = {"python": ["/usr/bin/python3", "tests/clients/harness.py"], "node": ["node", "tests/clients/harness.mjs"],
              "ruby": ["ruby", "tests/clients/harness.rb"], "go": ["build/tests/clients/go", "-test.run=TestContract"]}
 # Which ways to a fleet a language has.
-WAYS = [("python", "http"), ("python", "async"), ("python", "unix"), ("python", "redis"),
+WAYS = [("python", "http"), ("python", "async"), ("python", "unix"), ("python", "redis"), ("python", "redis-async"),
         ("node", "http"), ("node", "unix"), ("node", "redis"),
         ("ruby", "http"), ("ruby", "unix"), ("ruby", "redis"), ("go", "http"), ("go", "unix")]
 
@@ -137,9 +140,11 @@ def live(request, shared):
     where = {"http": {"url": f"http://127.0.0.1:{server.port}", "token": server.token},
              "unix": {"url": f"http+unix:{next((host.folder / 'state').glob('*.http'))}"},
              "async": {"url": f"http://127.0.0.1:{server.port}", "token": server.token, "is_async": True},
-             "redis": {"url": f"unix://{host.redis.socket}", "app": "test"}}[way]
+             "redis": {"url": f"unix://{host.redis.socket}", "app": "test"},
+             "redis-async": {"url": f"unix://{host.redis.socket}", "app": "test", "is_async": True}}[way]
     assert made.ask("open", **where) == {}
     made.way, made.host, made.server, made.name = way, host, server, f"{language}-{way}"
+    made.is_redis = way.startswith("redis")
     yield made
     made.close()
 
@@ -193,7 +198,7 @@ def test_what_died_is_told_with_its_reason(live):
 def test_names_that_make_a_repeat_harmless(live):
     task = {"handler": "mail", "key": "i", "payload_base64": b64(b"4"), "idempotency_key": f"req-{live.name}"}
     first = live.ask("submit", task=task)
-    if live.way == "redis":
+    if live.is_redis:
         assert first["error"] == "refused" and "idempotency_key" in first["text"] and "HTTP" in first["text"]
         return
     again = live.ask("submit", task=task)
@@ -203,7 +208,7 @@ def test_names_that_make_a_repeat_harmless(live):
 
 
 def test_cancel_and_results(live):
-    if live.way == "redis":
+    if live.is_redis:
         pytest.skip("a host does these, over HTTP")
     later = live.ask("submit", task={"handler": "mail", "key": "c", "delay_ms": 3_600_000, "payload_base64": b64(b"6")})
     assert live.ask("task", id=later["id"])["state"] == "delayed"
@@ -219,7 +224,7 @@ def test_cancel_and_results(live):
 
 
 def test_who_is_not_there_and_who_says_no(live):
-    if live.way == "redis":
+    if live.is_redis:
         pytest.skip("test_a_redis_that_is_not_there has it")
     nobody = {"http": f"http://127.0.0.1:{free_port()}", "async": f"http://127.0.0.1:{free_port()}", "unix": "http+unix:/nonexistent/socket"}[live.way]
     live.ask("open", url=nobody, is_async=live.way == "async")
@@ -229,23 +234,132 @@ def test_who_is_not_there_and_who_says_no(live):
     assert told["error"] == "refused", told
 
 
-@pytest.mark.parametrize("language", [language for language, way in WAYS if way == "redis"])
-def test_a_redis_that_is_not_there(redis_host, language):
+ON_REDIS = [(language, way) for language, way in WAYS if way.startswith("redis")]
+
+
+@pytest.mark.parametrize("language, way", ON_REDIS)
+def test_a_redis_that_is_not_there(redis_host, language, way):
     Server(redis_host)
     made = Harness(language)
-    assert made.ask("open", url=f"unix://{redis_host.redis.socket}", app="test") == {}
+    assert made.ask("open", url=f"unix://{redis_host.redis.socket}", app="test", is_async=way == "redis-async") == {}
     assert "id" in made.ask("submit", task={"handler": "mail", "payload_base64": b64(b"8")})
     redis_host.redis.kill()
     assert made.ask("submit", task={"handler": "mail", "payload_base64": b64(b"8")})["error"] in ("retry", "unknown")
     made.close()
 
 
-def test_an_answer_that_does_not_come_is_unknown_and_nothing_is_sent_twice(live):
-    if live.way in ("redis", "unix"):
-        pytest.skip("the same code as over TCP")
-    import socket
-    import threading
+@pytest.mark.parametrize("language, way", ON_REDIS)
+@pytest.mark.parametrize("kind", [SentinelSite, ClusterSite], ids=["sentinel", "cluster"])
+def test_sentinel_and_cluster(quiver, tmp_path, kind, language, way):
+    """Tasks run wherever their shard is; when a server dies and another takes its place, a client goes on without being made anew."""
+    with tempfile.TemporaryDirectory(prefix="quiver-") as folder, kind(pathlib.Path(folder)) as site:
+        host = SiteHost(quiver, quiver.parent / "test-plugins", tmp_path)
+        made = Harness(language)
+        try:
+            host.configure(site.url).start()
+            assert made.ask("open", url=site.url, app="test", is_async=way == "redis-async") == {}
+            tasks = [{"handler": "work", "key": f"k{n % 20}", "payload_base64": b64(f"{n} result".encode())} for n in range(200)]
+            told = made.ask("submit_many", tasks=tasks)
+            assert all("id" in one for one in told), told
+            wait_until(lambda: host.ends() == 200, "all are done")
+            done = made.ask("call", task=tasks[7], wait_ms=60000)
+            assert base64.b64decode(done["result_base64"]) == b"7 result", done
+            site.crash(site.victim(), lambda: None)
+            stored = []
+            for n in range(300, 300 + 20):
+                task = {"handler": "work", "key": f"k{n}", "payload_base64": b64(str(n).encode())}
+                wait_until(lambda: stored.append(made.ask("submit", task=task)) or "id" in stored[-1], "it is stored")
+            assert {one.get("error") for one in stored} <= {None, "retry", "unknown"}, stored
+            done = made.ask("call", task={"handler": "work", "key": "last", "payload_base64": b64(b"400 result")}, wait_ms=60000)
+            assert done.get("outcome") == "done", done
+        finally:
+            made.close()
+            host.close()
 
+
+@pytest.mark.parametrize("language, way", ON_REDIS)
+@pytest.mark.parametrize("kind", ["single", "cluster"])
+def test_a_command_whose_answer_was_lost_is_unknown_and_not_sent_again(language, way, kind):
+    """A server that takes every command and hangs up: the libraries' own clients would say it again."""
+    with Mute() as server:
+        made = Harness(language)
+        url = f"redis+cluster://127.0.0.1:{server.port}" if kind == "cluster" else f"redis://127.0.0.1:{server.port}"
+        assert made.ask("open", url=url, app="test", is_async=way == "redis-async") == {}
+        told = made.ask("submit", task={"handler": "mail", "key": "k", "payload_base64": b64(b"1")})
+        assert told["error"] == "unknown" and server.pushed == 1, (told, server.pushed)
+        told = made.ask("submit_many", tasks=[{"handler": "mail", "key": f"k{n}", "payload_base64": b64(b"1")} for n in range(2500)])
+        assert server.pushed == 2, server.pushed
+        errors = [one["error"] for one in told]
+        assert len(told) == 2500 and set(errors) == {"unknown", "retry"} and errors.count("unknown") < 1000
+        assert errors.index("unknown") == 0, "the first command had the first task"
+        made.close()
+
+
+class Mute:
+    """Redis as far as a client asks who it is and how many shards there are; a server of a Cluster that has all slots."""
+
+    def __enter__(self):
+        self.pushed = 0
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.listener.close()
+
+    def accept(self):
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
+
+    def serve(self, connection):
+        stream = connection.makefile("rb")
+        with connection, stream:
+            while line := stream.readline():
+                words = []
+                for _ in range(int(line[1:])):
+                    words.append(stream.read(int(stream.readline()[1:])))
+                    stream.read(2)
+                answer = self.answer([word.upper() if at < 2 else word for at, word in enumerate(words)])
+                if answer is None:
+                    return
+                connection.sendall(answer)
+
+    def answer(self, words):
+        me = b"*3\r\n$9\r\n127.0.0.1\r\n:%d\r\n$40\r\n%s\r\n" % (self.port, b"a" * 40)
+        info = b"a" * 40 + b" 127.0.0.1:%d@1 myself,master - 0 0 1 connected 0-16383\n" % self.port
+        if words[0] == b"RPUSH":
+            self.pushed += 1
+            return None
+        if words[0] == b"HGET":
+            return b"$1\r\n8\r\n"
+        if words[:2] == [b"CLUSTER", b"SLOTS"]:
+            return b"*1\r\n*3\r\n:0\r\n:16383\r\n" + me
+        if words[:2] == [b"CLUSTER", b"NODES"]:
+            return b"$%d\r\n%s\r\n" % (len(info), info)
+        if words[0] == b"INFO":
+            text = b"redis_version:7.0.15\r\ncluster_enabled:1\r\n"
+            return b"$%d\r\n%s\r\n" % (len(text), text)
+        if words[0] == b"COMMAND":
+            return command("hget", 3, ["readonly"]) if words[1:2] != [b"COUNT"] else b":1\r\n"
+        return b"+OK\r\n"
+
+
+def command(name, arity, flags):
+    """Of COMMAND: enough that a client finds the key of the commands that are sent here."""
+    def one(text, size, first):
+        return f"*6\r\n${len(text)}\r\n{text}\r\n:{size}\r\n*1\r\n+{flags[0]}\r\n:{first}\r\n:{first}\r\n:{first}\r\n"
+
+    return ("*4\r\n" + one(name, arity, 1) + one("rpush", -3, 1) + one("get", 2, 1) + one("time", 1, 0)).encode()
+
+
+def test_an_answer_that_does_not_come_is_unknown_and_nothing_is_sent_twice(live):
+    if live.is_redis or live.way == "unix":
+        pytest.skip("the same code as over TCP")
     server = socket.create_server(("127.0.0.1", 0))
     seen = []
 

@@ -101,6 +101,11 @@ module Quiver
       json("POST", "/v1/results/commit", JSON.generate({ "receipts" => receipts }), { "Content-Type" => "application/json" })
     end
 
+    # One request as it stands, for workers: status and body.
+    def request(method, target, fields, body, timeout = @timeout)
+      ask(method, target, fields, body, timeout)
+    end
+
     private
 
     def json(method, target, body = "", fields = {})
