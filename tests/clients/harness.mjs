@@ -67,6 +67,7 @@ async function answer(said) {
     case 'submit': { const { handler, payload, ...options } = taskOf(said.task); return client.submit(handler, payload, options); }
     case 'submit_many': return client.submitMany(said.tasks.map(taskOf));
     case 'call': { const { handler, payload, ...options } = taskOf(said.task); return client.call(handler, payload, { ...options, wait: said.wait_ms }); }
+    case 'wait': return client.wait(said.id, said.wait_ms);
     case 'cancel': return client.cancel(said.id);
     case 'task': return client.task(said.id);
     case 'results': return client.results({ max: said.max });

@@ -109,6 +109,8 @@ def do(opened, said):
         task = task_of(said["task"])
         options = {name: value for name, value in vars(task).items() if name not in ("handler", "payload") and value not in (None, {})}
         return opened.run(client.call(task.handler, task.payload, wait=said["wait_ms"] / 1000, **options))
+    if what == "wait":
+        return opened.run(client.wait(said["id"], said["wait_ms"] / 1000))
     if what == "cancel":
         return opened.run(client.cancel(said["id"]))
     if what == "task":

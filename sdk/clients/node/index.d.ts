@@ -65,6 +65,8 @@ export class Client {
   submit(handler: string, payload?: string | Uint8Array, options?: TaskOptions): Promise<Submitted>;
   submitMany(tasks: Iterable<Task>): Promise<Array<Submitted | QuiverError>>;
   call(handler: string, payload?: string | Uint8Array, options?: TaskOptions & { wait?: number }): Promise<Outcome>;
+  /** Without the result, which is among results(). */
+  wait(id: string, wait?: number): Promise<Outcome>;
   task(id: string): Promise<Record<string, unknown>>;
   cancel(id: string): Promise<Record<string, unknown>>;
   status(): Promise<Record<string, unknown>>;

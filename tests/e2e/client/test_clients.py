@@ -12,51 +12,11 @@ import threading
 
 import pytest
 
+from client_harness import HARNESSES, LANGUAGES, ROOT, WAYS, Harness, b64, blocks_of
 from http_hosts import Server, free_port
 from hosts import wait_until
-from redis_sites import ClusterSite, SentinelSite, SiteHost
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
 CASES = [json.loads(line) for line in (ROOT / "sdk" / "clients" / "cases.jsonl").read_text().splitlines()]
-HARNESSES = {"python": ["/usr/bin/python3", "tests/clients/harness.py"], "node": ["node", "tests/clients/harness.mjs"],
-             "ruby": ["ruby", "tests/clients/harness.rb"], "go": ["build/tests/clients/go", "-test.run=TestContract"]}
-# Which ways to a fleet a language has.
-WAYS = [("python", "http"), ("python", "async"), ("python", "unix"), ("python", "redis"), ("python", "redis-async"),
-        ("node", "http"), ("node", "unix"), ("node", "redis"),
-        ("ruby", "http"), ("ruby", "unix"), ("ruby", "redis"), ("go", "http"), ("go", "unix")]
-
-
-def build_go():
-    """Its harness is a test of the package, which go compiles into a program."""
-    environment = {**os.environ, "GOFLAGS": "-mod=mod", "GOPROXY": "off", "GOCACHE": str(ROOT / "build" / "go"), "HOME": str(ROOT / "build")}
-    subprocess.run(["go", "vet", "."], cwd=ROOT / "sdk/clients/go", check=True, env=environment)
-    subprocess.run(["go", "test", "-c", "-o", ROOT / "build/tests/clients/go", "."], cwd=ROOT / "sdk/clients/go", check=True, env=environment)
-
-
-class Harness:
-    def __init__(self, language):
-        words = HARNESSES[language]
-        if not shutil.which("go" if language == "go" else words[0]):
-            pytest.skip(f"{language} is not installed")
-        if language == "go":
-            build_go()
-        self.language = language
-        self.process = subprocess.Popen(words, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                        env={**os.environ, "NODE_PATH": "/usr/share/nodejs",  # where Debian has packages of Node
-                                             "QUIVER_CONTRACT": "1"})
-
-    def ask(self, do, **said):
-        self.process.stdin.write(json.dumps({"do": do, **said}) + "\n")
-        self.process.stdin.flush()
-        line = self.process.stdout.readline()
-        assert line, f"the harness ended at {do} {str(said)[:200]}"
-        return json.loads(line)
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.stdout.read()
-        self.process.stdout.close()
-        assert self.process.wait(30) == 0
 
 
 @pytest.fixture(params=HARNESSES)
@@ -149,10 +109,6 @@ def live(request, shared):
     made.close()
 
 
-def b64(data):
-    return base64.b64encode(data).decode()
-
-
 def test_a_task_runs_and_its_result_comes_back(live):
     for case in CASES:
         task = case.get("submit", {})
@@ -207,6 +163,18 @@ def test_names_that_make_a_repeat_harmless(live):
     assert other["error"] == "refused"
 
 
+def test_wait_tells_how_a_task_ended(live):
+    if live.is_redis:
+        pytest.skip("there only call() leaves a reply")
+    ids = [live.ask("submit", task={"handler": "mail", "key": "w", "payload_base64": b64(text)})["id"] for text in (b"20", b"21 reject")]
+    assert live.ask("wait", id=ids[0], wait_ms=60000)["outcome"] == "done"
+    dead = live.ask("wait", id=ids[1], wait_ms=60000)
+    assert (dead["outcome"], dead["reason"]) == ("dead", "rejected")
+    later = live.ask("submit", task={"handler": "mail", "key": "w", "delay_ms": 3_600_000})["id"]
+    assert live.ask("wait", id=later, wait_ms=50)["outcome"] == "waiting"
+    assert live.ask("wait", id="nothing-1", wait_ms=50)["error"] == "refused"
+
+
 def test_cancel_and_results(live):
     if live.is_redis:
         pytest.skip("a host does these, over HTTP")
@@ -225,136 +193,13 @@ def test_cancel_and_results(live):
 
 def test_who_is_not_there_and_who_says_no(live):
     if live.is_redis:
-        pytest.skip("test_a_redis_that_is_not_there has it")
+        pytest.skip("test_clients_redis.py has it")
     nobody = {"http": f"http://127.0.0.1:{free_port()}", "async": f"http://127.0.0.1:{free_port()}", "unix": "http+unix:/nonexistent/socket"}[live.way]
     live.ask("open", url=nobody, is_async=live.way == "async")
     assert live.ask("submit", task={"handler": "mail"})["error"] == "retry"
     live.ask("open", url=f"http://127.0.0.1:{live.server.port}", token="wrong", is_async=live.way == "async")
     told = live.ask("submit", task={"handler": "mail"})
     assert told["error"] == "refused", told
-
-
-ON_REDIS = [(language, way) for language, way in WAYS if way.startswith("redis")]
-
-
-@pytest.mark.parametrize("language, way", ON_REDIS)
-def test_a_redis_that_is_not_there(redis_host, language, way):
-    Server(redis_host)
-    made = Harness(language)
-    assert made.ask("open", url=f"unix://{redis_host.redis.socket}", app="test", is_async=way == "redis-async") == {}
-    assert "id" in made.ask("submit", task={"handler": "mail", "payload_base64": b64(b"8")})
-    redis_host.redis.kill()
-    assert made.ask("submit", task={"handler": "mail", "payload_base64": b64(b"8")})["error"] in ("retry", "unknown")
-    made.close()
-
-
-@pytest.mark.parametrize("language, way", ON_REDIS)
-@pytest.mark.parametrize("kind", [SentinelSite, ClusterSite], ids=["sentinel", "cluster"])
-def test_sentinel_and_cluster(quiver, tmp_path, kind, language, way):
-    """Tasks run wherever their shard is; when a server dies and another takes its place, a client goes on without being made anew."""
-    with tempfile.TemporaryDirectory(prefix="quiver-") as folder, kind(pathlib.Path(folder)) as site:
-        host = SiteHost(quiver, quiver.parent / "test-plugins", tmp_path)
-        made = Harness(language)
-        try:
-            host.configure(site.url).start()
-            assert made.ask("open", url=site.url, app="test", is_async=way == "redis-async") == {}
-            tasks = [{"handler": "work", "key": f"k{n % 20}", "payload_base64": b64(f"{n} result".encode())} for n in range(200)]
-            told = made.ask("submit_many", tasks=tasks)
-            assert all("id" in one for one in told), told
-            wait_until(lambda: host.ends() == 200, "all are done")
-            done = made.ask("call", task=tasks[7], wait_ms=60000)
-            assert base64.b64decode(done["result_base64"]) == b"7 result", done
-            site.crash(site.victim(), lambda: None)
-            stored = []
-            for n in range(300, 300 + 20):
-                task = {"handler": "work", "key": f"k{n}", "payload_base64": b64(str(n).encode())}
-                wait_until(lambda: stored.append(made.ask("submit", task=task)) or "id" in stored[-1], "it is stored")
-            assert {one.get("error") for one in stored} <= {None, "retry", "unknown"}, stored
-            done = made.ask("call", task={"handler": "work", "key": "last", "payload_base64": b64(b"400 result")}, wait_ms=60000)
-            assert done.get("outcome") == "done", done
-        finally:
-            made.close()
-            host.close()
-
-
-@pytest.mark.parametrize("language, way", ON_REDIS)
-@pytest.mark.parametrize("kind", ["single", "cluster"])
-def test_a_command_whose_answer_was_lost_is_unknown_and_not_sent_again(language, way, kind):
-    """A server that takes every command and hangs up: the libraries' own clients would say it again."""
-    with Mute() as server:
-        made = Harness(language)
-        url = f"redis+cluster://127.0.0.1:{server.port}" if kind == "cluster" else f"redis://127.0.0.1:{server.port}"
-        assert made.ask("open", url=url, app="test", is_async=way == "redis-async") == {}
-        told = made.ask("submit", task={"handler": "mail", "key": "k", "payload_base64": b64(b"1")})
-        assert told["error"] == "unknown" and server.pushed == 1, (told, server.pushed)
-        told = made.ask("submit_many", tasks=[{"handler": "mail", "key": f"k{n}", "payload_base64": b64(b"1")} for n in range(2500)])
-        assert server.pushed == 2, server.pushed
-        errors = [one["error"] for one in told]
-        assert len(told) == 2500 and set(errors) == {"unknown", "retry"} and errors.count("unknown") < 1000
-        assert errors.index("unknown") == 0, "the first command had the first task"
-        made.close()
-
-
-class Mute:
-    """Redis as far as a client asks who it is and how many shards there are; a server of a Cluster that has all slots."""
-
-    def __enter__(self):
-        self.pushed = 0
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self.accept, daemon=True).start()
-        return self
-
-    def __exit__(self, *_):
-        self.listener.close()
-
-    def accept(self):
-        while True:
-            try:
-                connection, _ = self.listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
-
-    def serve(self, connection):
-        stream = connection.makefile("rb")
-        with connection, stream:
-            while line := stream.readline():
-                words = []
-                for _ in range(int(line[1:])):
-                    words.append(stream.read(int(stream.readline()[1:])))
-                    stream.read(2)
-                answer = self.answer([word.upper() if at < 2 else word for at, word in enumerate(words)])
-                if answer is None:
-                    return
-                connection.sendall(answer)
-
-    def answer(self, words):
-        me = b"*3\r\n$9\r\n127.0.0.1\r\n:%d\r\n$40\r\n%s\r\n" % (self.port, b"a" * 40)
-        info = b"a" * 40 + b" 127.0.0.1:%d@1 myself,master - 0 0 1 connected 0-16383\n" % self.port
-        if words[0] == b"RPUSH":
-            self.pushed += 1
-            return None
-        if words[0] == b"HGET":
-            return b"$1\r\n8\r\n"
-        if words[:2] == [b"CLUSTER", b"SLOTS"]:
-            return b"*1\r\n*3\r\n:0\r\n:16383\r\n" + me
-        if words[:2] == [b"CLUSTER", b"NODES"]:
-            return b"$%d\r\n%s\r\n" % (len(info), info)
-        if words[0] == b"INFO":
-            text = b"redis_version:7.0.15\r\ncluster_enabled:1\r\n"
-            return b"$%d\r\n%s\r\n" % (len(text), text)
-        if words[0] == b"COMMAND":
-            return command("hget", 3, ["readonly"]) if words[1:2] != [b"COUNT"] else b":1\r\n"
-        return b"+OK\r\n"
-
-
-def command(name, arity, flags):
-    """Of COMMAND: enough that a client finds the key of the commands that are sent here."""
-    def one(text, size, first):
-        return f"*6\r\n${len(text)}\r\n{text}\r\n:{size}\r\n*1\r\n+{flags[0]}\r\n:{first}\r\n:{first}\r\n:{first}\r\n"
-
-    return ("*4\r\n" + one(name, arity, 1) + one("rpush", -3, 1) + one("get", 2, 1) + one("time", 1, 0)).encode()
 
 
 def test_an_answer_that_does_not_come_is_unknown_and_nothing_is_sent_twice(live):
@@ -381,34 +226,12 @@ def test_an_answer_that_does_not_come_is_unknown_and_nothing_is_sent_twice(live)
     server.close()
 
 
-def in_python(text, folder):
-    return ["/usr/bin/python3", "-c", text], {"PYTHONPATH": str(ROOT / "sdk/clients/python")}
-
-
-def in_node(text, folder):
-    (folder / "node_modules").mkdir(exist_ok=True)
-    (folder / "node_modules" / "quiver-client").symlink_to(ROOT / "sdk/clients/node")
-    (folder / "example.mjs").write_text(text)
-    return ["node", folder / "example.mjs"], {}
-
-
-def in_ruby(text, folder):
-    return ["ruby", "-I", ROOT / "sdk/clients/ruby/lib", "-e", text], {}
-
-
-def in_go(text, folder):
-    (folder / "main.go").write_text(text)
-    (folder / "go.mod").write_text("module example\n\ngo 1.19\n\nrequire quiver.example/client v0.0.0\n\n"
-                                   f"replace quiver.example/client => {ROOT}/sdk/clients/go\n")
-    return ["go", "run", "."], {"GOFLAGS": "-mod=mod", "GOPROXY": "off", "GOCACHE": str(ROOT / "build" / "go"), "HOME": str(folder)}
-
-
-@pytest.mark.parametrize("language, way", [("python", in_python), ("node", in_node), ("ruby", in_ruby), ("go", in_go)])
+@pytest.mark.parametrize("language, way", LANGUAGES)
 def test_the_readme_works_as_typed(shared, tmp_path, language, way):
     if not shutil.which(language.replace("python", "python3")):
         pytest.skip(f"{language} is not installed")
     server = shared
-    blocks = re.findall(r"```(?:python|js|ruby|go)\n(.*?)```", (ROOT / f"sdk/clients/{language}/README.md").read_text(), re.DOTALL)
+    blocks = blocks_of(language, False)
     assert blocks
     for at, text in enumerate(blocks):
         folder = tmp_path / f"readme-{at}"

@@ -104,6 +104,18 @@ class Client:
         return repeated(self._repeats if task.idempotency_key else 0,
                         lambda: answers.outcome(*self._ask("POST", target, fields, body, self._timeout + wait)))
 
+    def wait(self, id: str, wait: float = 30.0) -> Outcome:
+        """How a task that was submitted before ended, without its result: that is among results(), or comes with call().  It is asked
+        for more rarely the longer it takes.  Refused (404): it was done too long ago, or never was."""
+        until, pause = time.monotonic() + wait, 0.02
+        while True:
+            ended = answers.ended(id, self.task(id))
+            left = until - time.monotonic()
+            if ended.state != "waiting" or left <= 0:
+                return ended
+            time.sleep(min(pause, left))
+            pause = min(pause * 1.5, 1.0)
+
     def task(self, id: str) -> "dict[str, Any]":
         """Where a task is and what happened to it, as `quiver task ID --json` prints it."""
         return self._json("GET", f"/v1/tasks/{urllib.parse.quote(id, safe='')}")

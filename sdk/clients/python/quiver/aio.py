@@ -68,6 +68,16 @@ class Client:
 
         return await repeated(self._repeats if task.idempotency_key else 0, once)
 
+    async def wait(self, id: str, wait: float = 30.0) -> Outcome:
+        until, pause = time.monotonic() + wait, 0.02
+        while True:
+            ended = answers.ended(id, await self.task(id))
+            left = until - time.monotonic()
+            if ended.state != "waiting" or left <= 0:
+                return ended
+            await asyncio.sleep(min(pause, left))
+            pause = min(pause * 1.5, 1.0)
+
     async def task(self, id: str) -> "dict[str, Any]":
         return await self._json("GET", f"/v1/tasks/{urllib.parse.quote(id, safe='')}")
 
