@@ -1,3 +1,5 @@
+/// <reference types="node" />
+
 /** Times are milliseconds; `at` is a Date or unix milliseconds. */
 export interface TaskOptions {
   key?: string;

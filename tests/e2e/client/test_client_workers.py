@@ -206,3 +206,56 @@ def test_each_client_can_be_installed_from_its_folder(tmp_path, language):
     else:
         run(tool, "build", "./...")
         assert run("gofmt", "-l", ".") == ""
+
+
+TYPED = """
+import { connect, Client, Refused, type Outcome } from 'quiver-client';
+import { serve, Outcome as Chosen } from 'quiver-client/worker';
+
+async function main(): Promise<void> {
+  const client: Client = await connect('http://127.0.0.1:1', { token: 't' });
+  const ended: Outcome = await client.wait((await client.submit('mail', 'x', { key: 'k', delay: 5 })).id, 10);
+  if (ended.state === 'dead') throw new Refused(ended.reason);
+  const redis = await connect('redis+cluster://127.0.0.1:1', { app: 'a', password: 'p' });
+  await redis.submitMany([{ handler: 'mail', payload: new Uint8Array(1) }]);
+  await serve(async (task) => {
+    if (!task.payload.length) throw new Chosen('reject', 'empty', { after_ms: 1 });
+    return task.payload;
+  }, 'mail', { url: 'http://127.0.0.1:1' });
+}
+void main();
+"""
+
+
+def test_types_of_node_are_those_of_its_calls(tmp_path):
+    if "QUIVER_TEST_LONG" not in os.environ or not shutil.which("tsc"):
+        pytest.skip("in the long form, with node-typescript")
+    node = tmp_path / "node_modules" / "@types" / "node"
+    node.mkdir(parents=True)  # as much of Node's types as is needed here
+    (node / "index.d.ts").write_text("declare type Buffer = Uint8Array & { toString(encoding?: string): string };\n")
+    (node / "package.json").write_text('{ "name": "@types/node", "version": "18.0.0", "types": "index.d.ts" }')
+    (tmp_path / "node_modules" / "quiver-client").symlink_to(ROOT / "sdk/clients/node")
+
+    def compiled(text):
+        (tmp_path / "use.mts").write_text(text)
+        return subprocess.run(["tsc", "--noEmit", "--strict", "--target", "es2022", "--module", "nodenext", "--moduleResolution", "nodenext",
+                               "--types", "node", "--preserveSymlinks", "use.mts"], cwd=tmp_path, capture_output=True, text=True, timeout=280)
+
+    done = compiled(TYPED)
+    assert done.returncode == 0, done.stdout
+    assert "'delai' does not exist" in compiled(TYPED.replace("delay: 5", "delai: 5")).stdout
+
+
+def test_types_of_python_hold(tmp_path):
+    if "QUIVER_TEST_LONG" not in os.environ or not shutil.which("mypy"):
+        pytest.skip("in the long form, with mypy")
+    source = tmp_path / "use.py"
+
+    def checked(text):
+        source.write_text(text)
+        return subprocess.run(["mypy", "--strict", "--python-version", "3.9", "--cache-dir", tmp_path / "cache", source, ROOT / "sdk/clients/python/quiver"],
+                              cwd=tmp_path, capture_output=True, text=True, timeout=280, env={**os.environ, "MYPYPATH": str(ROOT / "sdk/clients/python")})
+
+    done = checked("import quiver\nmade: quiver.Submitted = quiver.Client('http://h').submit('mail', b'x', key='k')\nid: str = made.id\n")
+    assert done.returncode == 0, done.stdout
+    assert "Incompatible types" in checked("import quiver\nid: int = quiver.Submitted('a').id\n").stdout

@@ -8,7 +8,7 @@ import threading
 import time
 import urllib.parse
 from types import TracebackType
-from typing import Any, Iterable, Mapping, Optional, Type
+from typing import Any, Callable, Iterable, Mapping, Optional, Type, TypeVar
 
 from . import _answers as answers
 from . import _task
@@ -17,6 +17,7 @@ from ._errors import QuiverError, Refused, Retry, Unknown
 from ._task import Task
 
 LINES_AT_ONCE = 1000
+Answer = TypeVar("Answer")
 
 
 class Address:
@@ -188,7 +189,7 @@ class Client:
             raise Unknown(f"{self._address.name} did not answer: {error or type(error).__name__}") from error
 
 
-def repeated(repeats: int, call: Any) -> Any:
+def repeated(repeats: int, call: "Callable[[], Answer]") -> Answer:
     """Calls again after Retry and Unknown, later each time: only for what may be repeated."""
     for at in range(repeats + 1):
         try:

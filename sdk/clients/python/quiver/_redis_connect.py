@@ -1,6 +1,7 @@
 """Clients of redis-py by URL, in the forms that runtime.cfg has for a store; none of them repeats a command by itself."""
 from __future__ import annotations
 
+import importlib
 import urllib.parse
 from typing import Any
 
@@ -19,29 +20,23 @@ def servers(url: str, default_port: int) -> "list[tuple[str, int]]":
     return found
 
 
+def library(name: str) -> Any:
+    return importlib.import_module(name)
+
+
 def open_redis(url: str, is_async: bool, options: "dict[str, Any]") -> Any:
     """`options` go to redis-py: password, ssl, socket_timeout …"""
-    if is_async:
-        import redis.asyncio as redis
-        import redis.asyncio.cluster as cluster
-        from redis.asyncio.retry import Retry
-        from redis.asyncio.sentinel import Sentinel
-    else:
-        import redis  # type: ignore[no-redef]
-        import redis.cluster as cluster  # type: ignore[no-redef]
-        from redis.retry import Retry  # type: ignore[assignment]
-        from redis.sentinel import Sentinel  # type: ignore[assignment]
-    from redis.backoff import NoBackoff
-
+    inside = "redis.asyncio" if is_async else "redis"
+    redis, cluster, sentinel, retry = (library(name) for name in (inside, f"{inside}.cluster", f"{inside}.sentinel", f"{inside}.retry"))
     if url.startswith("redis+cluster://"):
         nodes = [cluster.ClusterNode(host, port) for host, port in servers(url, 6379)]
         return redis.RedisCluster(startup_nodes=nodes, **options)
-    options = {"retry": Retry(NoBackoff(), 0), **options}
+    options = {"retry": retry.Retry(library("redis.backoff").NoBackoff(), 0), **options}
     if url.startswith("redis+sentinel://"):
         name, _, database = urllib.parse.urlsplit(url).path.strip("/").partition("/")
         if not name:
             raise Refused(f"{url}: names no master: redis+sentinel://HOST:PORT,HOST:PORT/MASTER")
         sentinel_options = options.pop("sentinel_kwargs", None)
-        group = Sentinel(servers(url, 26379), sentinel_kwargs={"socket_timeout": 2, **(sentinel_options or {})})
+        group = sentinel.Sentinel(servers(url, 26379), sentinel_kwargs={"socket_timeout": 2, **(sentinel_options or {})})
         return group.master_for(name, db=int(database or 0), **options)
     return redis.Redis.from_url(url, **options)

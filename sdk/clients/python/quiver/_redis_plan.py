@@ -1,6 +1,7 @@
 """What is sent to the store's Redis and what it means, without any I/O: shared by the blocking and the asyncio client."""
 from __future__ import annotations
 
+import importlib
 import random
 import time
 from typing import Any, Iterator, Optional, Union
@@ -30,8 +31,8 @@ def check(task: Task, max_payload: int) -> None:
         if getattr(task, name) is not None:
             raise Refused(f"{name}: needs a script of the store; the client over HTTP has it")
     task.check()
-    if len(task.bytes()) > max_payload:
-        raise Refused(f"payload: has {len(task.bytes())} bytes, of at most {max_payload}", 413)
+    if len(task.data()) > max_payload:
+        raise Refused(f"payload: has {len(task.data())} bytes, of at most {max_payload}", 413)
 
 
 def shards_of(app: str, told: Any) -> int:
@@ -109,8 +110,7 @@ def outcome(id: str, told: bytes) -> "Union[Outcome, str]":
 
 
 def is_moved(error: Exception) -> bool:
-    import redis
-
+    redis: Any = importlib.import_module("redis")
     return isinstance(error, redis.exceptions.MovedError)
 
 
@@ -120,8 +120,7 @@ def moves_for_ever() -> QuiverError:
 
 def meaning(error: Exception, is_write: bool = True) -> QuiverError:
     """Of an error of redis-py: a refusal stored nothing, a lost connection may have."""
-    import redis
-
+    redis: Any = importlib.import_module("redis")
     if isinstance(error, QuiverError):
         return error
     text = f"Redis: {error}"

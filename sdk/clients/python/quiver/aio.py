@@ -13,7 +13,7 @@ from . import _redis_connect, _task
 from . import _redis_plan as plan
 from ._answers import Outcome, Result, Submitted
 from ._errors import QuiverError, Refused, Retry, Unknown
-from ._http import LINES_AT_ONCE, Address
+from ._http import LINES_AT_ONCE, Address, Answer
 from ._task import Task
 
 
@@ -165,7 +165,7 @@ async def read_answer(reader: asyncio.StreamReader) -> "tuple[int, Mapping[str, 
     return status, fields, await reader.read()
 
 
-async def repeated(repeats: int, call: "Callable[[], Awaitable[Any]]") -> Any:
+async def repeated(repeats: int, call: "Callable[[], Awaitable[Answer]]") -> Answer:
     for at in range(repeats + 1):
         try:
             return await call()
