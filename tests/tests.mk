@@ -17,7 +17,7 @@ TEST_DEPS := $(DEPS) g++ clang clang-format clang-tidy cppcheck libclang-rt-14-d
              curl chromium chromium-driver python3-selenium python3-pyte python3-croniter scdoc node-redis ruby-redis
 # These are large (Prometheus 332 MB; Go 240 MB; npm, which fetches axe-core); without them the tests that need them are skipped.
 # Packages are built, installed and booted with what comes last.
-ALL_DEPS  := $(TEST_DEPS) prometheus nginx-light npm golang-go zsh fish \
+ALL_DEPS  := $(TEST_DEPS) prometheus nginx-light npm golang-go python3-pip python3-setuptools mypy node-typescript zsh fish \
              $(DEB_DEPS) $(IMAGE_DEPS) debootstrap systemd systemd-container skopeo logrotate
 DEMO_DEPS := $(DEPS) python3
 
@@ -111,7 +111,7 @@ $B/tests/unit/test_exec: $B/obj/plugins/exec/exec.o $(CHILD_OBJ) $B/libquiver-mo
 $B/tests/unit/test_pipe: $(patsubst %.c,$B/obj/%.o,$(wildcard plugins/pipe/*.c)) $(CHILD_OBJ) $B/libquiver-mock.a
 $B/tests/unit/test_sql: $(patsubst %.c,$B/obj/%.o,$(wildcard plugins/sql/*.c)) $B/obj/plugins/common/command.o $B/libquiver-mock.a
 $B/tests/unit/test_sql: LDLIBS += -lpq
-WEBHOOK_TESTS := $(addprefix $B/tests/unit/,test_webhook test_webhook_parts)
+WEBHOOK_TESTS := $(addprefix $B/tests/unit/,test_webhook test_webhook_answers test_webhook_parts)
 $(WEBHOOK_TESTS): $(patsubst %.c,$B/obj/%.o,$(wildcard plugins/webhook/*.c)) $(CHILD_OBJ) $B/libquiver-mock.a
 $(WEBHOOK_TESTS): LDLIBS += -lcurl -lcrypto
 

@@ -187,10 +187,13 @@ static int read_proxy(struct settings *s, const struct qv_host *host)
 
 static int read_file(const struct qv_host *host, const char *name, const char **ret_path)
 {
+        struct stat seen;
         *ret_path = host->config(host, name);
-        if (*ret_path && access(*ret_path, R_OK) < 0)
+        if (!*ret_path)
+                return 0;
+        if (access(*ret_path, R_OK) < 0 || stat(*ret_path, &seen) < 0)
                 return qv_init_errorf(host, "%s: %s: %s", name, *ret_path, strerror(errno));
-        return 0;
+        return S_ISDIR(seen.st_mode) ? qv_init_errorf(host, "%s: %s: not a file", name, *ret_path) : 0;
 }
 
 static int read_tls(struct settings *s, const struct qv_host *host)

@@ -224,7 +224,7 @@ def answers():
     yield answer("stored", "submit", 202, {"id": id}, {"id": id, "duplicate": False})
     yield answer("stored before", "submit", 202, {"id": id, "duplicate": True}, {"id": id, "duplicate": True})
     for status, error in ((400, "refused"), (401, "refused"), (403, "refused"), (404, "refused"), (405, "refused"), (409, "refused"),
-                          (413, "refused"), (421, "refused"), (431, "refused"), (408, "retry"), (429, "retry"), (502, "retry"),
+                          (413, "refused"), (421, "refused"), (431, "refused"), (408, "retry"), (429, "retry"), (502, "unknown"),
                           (503, "retry"), (504, "unknown"), (500, "unknown")):
         for to in ("submit", "call"):
             yield answer(f"{status} to a {to}", to, status, {"status": status, "detail": "why"}, {"error": error, "text": "why"})

@@ -1,5 +1,4 @@
 // The Node client behind the protocol of tests/clients/README.md: a line of JSON asks, a line of JSON answers.
-import { createRequire } from 'node:module';
 import readline from 'node:readline';
 import * as answers from '../../sdk/clients/node/answers.mjs';
 import * as quiver from '../../sdk/clients/node/index.mjs';
@@ -54,12 +53,7 @@ function shown(value) {
 }
 
 async function openClient({ url, token, app }) {
-  if (!app) return quiver.connect(url, { token });
-  const redis = createRequire(import.meta.url)('redis');
-  const client = redis.createClient({ disableOfflineQueue: true, socket: { path: url.replace('unix://', '') } });
-  client.on('error', () => {});
-  await client.connect();
-  return new quiver.RedisClient(client, app);
+  return app ? quiver.connect(url.replace(/^unix:\/\//, 'redis+unix:'), { app }) : quiver.connect(url, { token });
 }
 
 let client;
@@ -73,6 +67,7 @@ async function answer(said) {
     case 'submit': { const { handler, payload, ...options } = taskOf(said.task); return client.submit(handler, payload, options); }
     case 'submit_many': return client.submitMany(said.tasks.map(taskOf));
     case 'call': { const { handler, payload, ...options } = taskOf(said.task); return client.call(handler, payload, { ...options, wait: said.wait_ms }); }
+    case 'wait': return client.wait(said.id, said.wait_ms);
     case 'cancel': return client.cancel(said.id);
     case 'task': return client.task(said.id);
     case 'results': return client.results({ max: said.max });

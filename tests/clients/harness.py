@@ -85,10 +85,10 @@ class Blocking:
 
 
 class Awaited(Blocking):
-    def __init__(self, *words, **options):
+    def __init__(self, url, **options):
         self.loop = asyncio.new_event_loop()
         asyncio.set_event_loop(self.loop)
-        super().__init__(quiver.aio.Client(*words, **options))
+        super().__init__(quiver.aio.connect(url, **options))
 
     def run(self, value):
         return self.loop.run_until_complete(value)
@@ -109,6 +109,8 @@ def do(opened, said):
         task = task_of(said["task"])
         options = {name: value for name, value in vars(task).items() if name not in ("handler", "payload") and value not in (None, {})}
         return opened.run(client.call(task.handler, task.payload, wait=said["wait_ms"] / 1000, **options))
+    if what == "wait":
+        return opened.run(client.wait(said["id"], said["wait_ms"] / 1000))
     if what == "cancel":
         return opened.run(client.cancel(said["id"]))
     if what == "task":

@@ -176,6 +176,39 @@ func (c *Client) sendLines(ctx context.Context, part []int, lines [][]byte, said
 	return goesOn
 }
 
+// Wait tells how a task that was submitted before ended, without its result: that is among Results, or comes with Call.  It is asked for
+// more rarely the longer it takes.  A *Refused with status 404: it was done too long ago, or never was.
+func (c *Client) Wait(ctx context.Context, id string, wait time.Duration) (Outcome, error) {
+	until := time.Now().Add(wait)
+	for pause := 20 * time.Millisecond; ; pause = pause * 3 / 2 {
+		told, err := c.Task(ctx, id)
+		if err != nil {
+			return Outcome{}, err
+		}
+		made := Outcome{State: "waiting", ID: id}
+		if state, _ := told["state"].(string); state == "done" || state == "dead" {
+			made.State = state
+			made.Reason, _ = told["reason"].(string)
+			made.Error, _ = told["error"].(string)
+		}
+		left := time.Until(until)
+		if made.State != "waiting" || left <= 0 {
+			return made, nil
+		}
+		if pause > time.Second {
+			pause = time.Second
+		}
+		if pause > left {
+			pause = left
+		}
+		select {
+		case <-ctx.Done():
+			return made, nil
+		case <-time.After(pause):
+		}
+	}
+}
+
 // Task tells where a task is and what happened to it.
 func (c *Client) Task(ctx context.Context, id string) (map[string]any, error) {
 	return c.document(ctx, http.MethodGet, "/v1/tasks/"+url.PathEscape(id), nil)
@@ -298,7 +331,7 @@ func read(body []byte) map[string]any {
 	return told
 }
 
-// failure is of an answer that is no success: 429 and 503 stored nothing; 504 may have.
+// failure is of an answer that is no success: 429 and 503 stored nothing; 504 may have, and behind a proxy's 502 is anything.
 func failure(status int, body []byte) error {
 	told := read(body)
 	text, _ := told["detail"].(string)
@@ -311,7 +344,7 @@ func failure(status int, body []byte) error {
 	switch {
 	case status == http.StatusGatewayTimeout:
 		return &Unknown{text}
-	case status == 408 || status == 429 || status == 502 || status == 503:
+	case status == 408 || status == 429 || status == 503:
 		return &Retry{text}
 	case status >= 400 && status < 500:
 		id, _ := told["id"].(string)

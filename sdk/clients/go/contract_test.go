@@ -168,6 +168,8 @@ func answered(client **Client, q *question) any {
 		return told
 	case "call":
 		return shownOutcome((*client).Call(ctx, q.Task.task(), time.Duration(q.WaitMs)*time.Millisecond))
+	case "wait":
+		return shownOutcome((*client).Wait(ctx, q.ID, time.Duration(q.WaitMs)*time.Millisecond))
 	case "cancel":
 		return shownDocument((*client).Cancel(ctx, q.ID))
 	case "task":

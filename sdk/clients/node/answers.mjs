@@ -16,7 +16,7 @@ export function failure(status, body) {
   const told = document(body);
   const text = String(told.detail ?? told.error ?? (body.toString().slice(0, 200) || `status ${status}`));
   if (status === 504) return new Unknown(text);
-  if ([408, 429, 502, 503].includes(status)) return new Retry(text);
+  if ([408, 429, 503].includes(status)) return new Retry(text);
   if (status >= 400 && status < 500) return new Refused(text, status, told.id);
   return new Unknown(`${status}: ${text}`);
 }
@@ -91,3 +91,9 @@ export class Lines {
 export const results = (body) => (document(body).results ?? []).map(({ data, data_base64: base64, ...one }) => ({
   ...one, data: base64 !== undefined ? Buffer.from(base64, 'base64') : Buffer.from(data ?? ''),
 }));
+
+/** Of the document of a task. */
+export function ended(id, told) {
+  if (told.state === 'dead') return { state: 'dead', id, reason: told.reason ?? '', error: told.error ?? '' };
+  return told.state === 'done' ? { state: 'done', id, result: null } : { state: 'waiting', id };
+}

@@ -86,6 +86,20 @@ export class Client {
     });
   }
 
+  /**
+   * How a task that was submitted before ended, without its result: that is among results(), or comes with call().  It is asked for more
+   * rarely the longer it takes.  Refused (404): it was done too long ago, or never was.
+   */
+  async wait(id, wait = 30_000) {
+    const until = Date.now() + wait;
+    for (let pause = 20; ; pause = Math.min(pause * 1.5, 1000)) {
+      const ended = answers.ended(id, await this.task(id));
+      const left = until - Date.now();
+      if (ended.state !== 'waiting' || left <= 0) return ended;
+      await sleep(Math.min(pause, left));
+    }
+  }
+
   task(id) {
     return this.#json('GET', `/v1/tasks/${encodeURIComponent(id)}`);
   }
@@ -116,6 +130,11 @@ export class Client {
     const answer = await this.#ask(method, target, fields, body);
     if (answer.status < 200 || answer.status >= 300) throw answers.failure(answer.status, answer.body);
     return answers.document(answer.body);
+  }
+
+  /** One request as it stands: for workers. */
+  request(method, target, fields, body, timeout) {
+    return this.#ask(method, target, fields, body, timeout);
   }
 
   /** A connection that was idle and is found closed is replaced, since nothing was sent on it that could be answered. */

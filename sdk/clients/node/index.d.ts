@@ -1,3 +1,5 @@
+/// <reference types="node" />
+
 /** Times are milliseconds; `at` is a Date or unix milliseconds. */
 export interface TaskOptions {
   key?: string;
@@ -65,6 +67,8 @@ export class Client {
   submit(handler: string, payload?: string | Uint8Array, options?: TaskOptions): Promise<Submitted>;
   submitMany(tasks: Iterable<Task>): Promise<Array<Submitted | QuiverError>>;
   call(handler: string, payload?: string | Uint8Array, options?: TaskOptions & { wait?: number }): Promise<Outcome>;
+  /** Without the result, which is among results(). */
+  wait(id: string, wait?: number): Promise<Outcome>;
   task(id: string): Promise<Record<string, unknown>>;
   cancel(id: string): Promise<Record<string, unknown>>;
   status(): Promise<Record<string, unknown>>;
@@ -74,7 +78,7 @@ export class Client {
 
 export class RedisClient {
   /** `client` is a connected client or cluster of the package "redis". */
-  constructor(client: unknown, app: string, options?: { maxPayload?: number; timeout?: number });
+  constructor(client: unknown, app: string, options?: { maxPayload?: number; timeout?: number; reopen?: () => Promise<unknown> });
   close(): Promise<void>;
   shards(): Promise<number>;
   submit(handler: string, payload?: string | Uint8Array, options?: TaskOptions): Promise<Submitted>;
@@ -84,4 +88,4 @@ export class RedisClient {
 }
 
 export function connect(url: string, options?: ClientOptions): Promise<Client>;
-export function connect(url: string, options: { app: string; maxPayload?: number; timeout?: number }): Promise<RedisClient>;
+export function connect(url: string, options: { app: string; maxPayload?: number; timeout?: number; sentinel?: object; [option: string]: unknown }): Promise<RedisClient>;

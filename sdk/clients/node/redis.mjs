@@ -1,10 +1,15 @@
-// The client on the store's own Redis, for speed: an RPUSH a task, by the package "redis".
+// The client on the store's own Redis, for speed: an RPUSH a task, by the package "redis".  Nothing is sent twice: a command whose
+// answer was lost is unknown.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { QuiverError, Refused, Retry, Unknown } from './errors.mjs';
 import { unpack } from './msgpack.mjs';
 import { bytesOf, check, envelope, milliseconds, newId, shardOf, unixMilliseconds } from './task.mjs';
 
-const WAITS = /^(OOM|MISCONF|NOREPLICAS|LOADING|READONLY|MASTERDOWN|TRYAGAIN|CLUSTERDOWN|BUSY)/;
+const WAITS = /^(OOM|MISCONF|NOREPLICAS|LOADING|READONLY|MASTERDOWN|TRYAGAIN|CLUSTERDOWN|BUSY|MOVED|ASK)/;
+// What a server says that has lost its place; everything else in capitals is an answer of the right one.
+const LOST_ITS_PLACE = /^(READONLY|MASTERDOWN|CLUSTERDOWN|MOVED)/;
+const TASKS_AT_ONCE = 1000;
+const BYTES_AT_ONCE = 16 << 20;
 
 /** Of an error of the package: a refusal stored nothing, a lost connection may have. */
 function meaning(error, isWrite) {
@@ -12,12 +17,13 @@ function meaning(error, isWrite) {
   const text = `Redis: ${error.message}`;
   if (WAITS.test(error.message)) return new Retry(text);
   if (/^[A-Z]{3,} /.test(error.message)) return new Refused(text, /^(NOAUTH|WRONGPASS|NOPERM)/.test(error.message) ? 403 : 400);
-  return isWrite && !/ECONNREFUSED|ENOENT|client is (closed|offline)/.test(error.message) ? new Unknown(text) : new Retry(text);
+  return isWrite && !/ECONNREFUSED|ENOENT|client is (closed|offline)|no master/.test(error.message) ? new Unknown(text) : new Retry(text);
 }
 
 /**
  * `client` is one of createClient() or createCluster(), and connected.  With `disableOfflineQueue: true` it says at once that
- * its server is away; else a call waits for that, at most `timeout`, and is then unknown.
+ * its server is away; else a call waits for that, at most `timeout`, and is then unknown.  `reopen` returns another such client: it
+ * is called after a server was lost or lost its place, since the package itself would wait for that one to come back.
  */
 export class RedisClient {
   #redis;
@@ -25,9 +31,13 @@ export class RedisClient {
   #maxPayload;
   #timeout;
   #shards = 0;
+  #reopen;
+  #isLost = false;
+  #opening;
 
-  constructor(client, app, { maxPayload = 1 << 20, timeout = 30_000 } = {}) {
+  constructor(client, app, { maxPayload = 1 << 20, timeout = 30_000, reopen } = {}) {
     this.#redis = client;
+    this.#reopen = reopen;
     this.#app = app;
     this.#maxPayload = maxPayload;
     this.#timeout = timeout;
@@ -37,8 +47,23 @@ export class RedisClient {
     return this.#redis.disconnect();
   }
 
+  /** Another client instead of one whose server was lost.  Calls at the same time wait for the same one. */
+  async #replace() {
+    this.#opening ??= (async () => {
+      this.#redis.disconnect().catch(() => {}); // it was lost already
+      this.#redis = await this.#reopen();
+      this.#isLost = false;
+    })().finally(() => { this.#opening = undefined; });
+    try {
+      await this.#opening;
+    } catch (error) {
+      throw new Retry(`Redis: ${error.message}`); // nothing was sent
+    }
+  }
+
   async #send(key, words, isWrite = true) {
-    const isCluster = Array.isArray(this.#redis.masters);
+    if (this.#isLost) await this.#replace();
+    const isCluster = Array.isArray(this.#redis.masters) || typeof this.#redis.getMasters === 'function'; // since 4.6, and before
     const bytes = { returnBuffers: true };
     let timer;
     const late = new Promise((_, reject) => {
@@ -48,6 +73,8 @@ export class RedisClient {
       const sent = isCluster ? this.#redis.sendCommand(key, !isWrite, words, bytes) : this.#redis.sendCommand(words, bytes);
       return await Promise.race([sent, late]);
     } catch (error) {
+      const isAnswer = /^[A-Z]{3,} /.test(error.message) && !LOST_ITS_PLACE.test(error.message);
+      this.#isLost = this.#reopen !== undefined && !isAnswer;
       throw meaning(error, isWrite);
     } finally {
       clearTimeout(timer);
@@ -95,17 +122,48 @@ export class RedisClient {
     return { id, duplicate: false };
   }
 
-  /** In the given order: commands of one connection are answered in the order in which they were sent. */
+  /**
+   * In the given order.  Those of one list are one command, which stores all of them or none; order is per key and lane, and those of
+   * a key and lane are in one list.  Once a command fails, nothing more is sent: the rest are Retry.
+   */
   async submitMany(tasks) {
-    await this.shards();
-    return Promise.all(Array.from(tasks, async (task) => {
+    const said = [];
+    const groups = [];
+    let part = new Map();
+    let count = 0;
+    let size = 0;
+    for (const task of tasks) {
+      let stored;
       try {
-        return await this.#push(task);
+        stored = await this.#stored(task);
       } catch (error) {
-        if (error instanceof QuiverError) return error;
-        throw error;
+        if (!(error instanceof Refused)) throw error;
+        said.push(error);
+        continue;
       }
-    }));
+      const { id, name, data } = stored;
+      if (count === TASKS_AT_ONCE || size + data.length > BYTES_AT_ONCE) {
+        groups.push(...part.values());
+        [part, count, size] = [new Map(), 0, 0];
+      }
+      if (!part.has(name)) part.set(name, { name, texts: [], places: [] });
+      part.get(name).texts.push(data);
+      part.get(name).places.push([said.length, id]);
+      said.push(new Retry('an earlier task was not stored; this one was not sent'));
+      count += 1;
+      size += data.length;
+    }
+    for (const { name, texts, places } of [...groups, ...part.values()]) {
+      try {
+        await this.#send(name, ['RPUSH', name, ...texts]);
+        for (const [at, id] of places) said[at] = { id, duplicate: false };
+      } catch (error) {
+        if (!(error instanceof QuiverError)) throw error;
+        for (const [at] of places) said[at] = error;
+        break;
+      }
+    }
+    return said;
   }
 
   async call(handler, payload, { wait = 30_000, ...options } = {}) {

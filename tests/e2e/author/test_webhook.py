@@ -261,9 +261,14 @@ def test_tls_is_verified(host, receivers):
     host.submit(tasks(1, 1))
     host.wait_for_log("cannot be reached: SSL certificate problem")
     assert not receiver.got
-    host.hook(receiver.url(scheme="https"), f'ca_file = "{host.folder}/tls.pem";')
+    host.hook(receiver.url(scheme="https"), f'ca_file = "{host.folder}/tls.pem"; redirects = 1;')
     host.cli("reload")
     host.wait_done(1)
+    plain = receivers()
+    receiver.answer = lambda *_: (307, {"Location": plain.url()}, b"")
+    host.submit(tasks(1, 1))
+    wait_until(lambda: host.sum("dead") == 1, "it is dead")
+    assert "it leads from https to http" in host.errors()["k0"] and not plain.got
 
 
 def test_a_proxy_is_used_only_if_it_is_set(host, receivers, monkeypatch):

@@ -5,55 +5,18 @@ import os
 import pathlib
 import re
 import shutil
+import socket
 import subprocess
 import tempfile
+import threading
 
 import pytest
 
+from client_harness import HARNESSES, LANGUAGES, ROOT, WAYS, Harness, b64, blocks_of
 from http_hosts import Server, free_port
 from hosts import wait_until
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
 CASES = [json.loads(line) for line in (ROOT / "sdk" / "clients" / "cases.jsonl").read_text().splitlines()]
-HARNESSES = {"python": ["/usr/bin/python3", "tests/clients/harness.py"], "node": ["node", "tests/clients/harness.mjs"],
-             "ruby": ["ruby", "tests/clients/harness.rb"], "go": ["build/tests/clients/go", "-test.run=TestContract"]}
-# Which ways to a fleet a language has.
-WAYS = [("python", "http"), ("python", "async"), ("python", "unix"), ("python", "redis"),
-        ("node", "http"), ("node", "unix"), ("node", "redis"),
-        ("ruby", "http"), ("ruby", "unix"), ("ruby", "redis"), ("go", "http"), ("go", "unix")]
-
-
-def build_go():
-    """Its harness is a test of the package, which go compiles into a program."""
-    environment = {**os.environ, "GOFLAGS": "-mod=mod", "GOPROXY": "off", "GOCACHE": str(ROOT / "build" / "go"), "HOME": str(ROOT / "build")}
-    subprocess.run(["go", "vet", "."], cwd=ROOT / "sdk/clients/go", check=True, env=environment)
-    subprocess.run(["go", "test", "-c", "-o", ROOT / "build/tests/clients/go", "."], cwd=ROOT / "sdk/clients/go", check=True, env=environment)
-
-
-class Harness:
-    def __init__(self, language):
-        words = HARNESSES[language]
-        if not shutil.which("go" if language == "go" else words[0]):
-            pytest.skip(f"{language} is not installed")
-        if language == "go":
-            build_go()
-        self.language = language
-        self.process = subprocess.Popen(words, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                        env={**os.environ, "NODE_PATH": "/usr/share/nodejs",  # where Debian has packages of Node
-                                             "QUIVER_CONTRACT": "1"})
-
-    def ask(self, do, **said):
-        self.process.stdin.write(json.dumps({"do": do, **said}) + "\n")
-        self.process.stdin.flush()
-        line = self.process.stdout.readline()
-        assert line, f"the harness ended at {do} {str(said)[:200]}"
-        return json.loads(line)
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.stdout.read()
-        self.process.stdout.close()
-        assert self.process.wait(30) == 0
 
 
 @pytest.fixture(params=HARNESSES)
@@ -137,15 +100,13 @@ def live(request, shared):
     where = {"http": {"url": f"http://127.0.0.1:{server.port}", "token": server.token},
              "unix": {"url": f"http+unix:{next((host.folder / 'state').glob('*.http'))}"},
              "async": {"url": f"http://127.0.0.1:{server.port}", "token": server.token, "is_async": True},
-             "redis": {"url": f"unix://{host.redis.socket}", "app": "test"}}[way]
+             "redis": {"url": f"unix://{host.redis.socket}", "app": "test"},
+             "redis-async": {"url": f"unix://{host.redis.socket}", "app": "test", "is_async": True}}[way]
     assert made.ask("open", **where) == {}
     made.way, made.host, made.server, made.name = way, host, server, f"{language}-{way}"
+    made.is_redis = way.startswith("redis")
     yield made
     made.close()
-
-
-def b64(data):
-    return base64.b64encode(data).decode()
 
 
 def test_a_task_runs_and_its_result_comes_back(live):
@@ -193,7 +154,7 @@ def test_what_died_is_told_with_its_reason(live):
 def test_names_that_make_a_repeat_harmless(live):
     task = {"handler": "mail", "key": "i", "payload_base64": b64(b"4"), "idempotency_key": f"req-{live.name}"}
     first = live.ask("submit", task=task)
-    if live.way == "redis":
+    if live.is_redis:
         assert first["error"] == "refused" and "idempotency_key" in first["text"] and "HTTP" in first["text"]
         return
     again = live.ask("submit", task=task)
@@ -202,8 +163,20 @@ def test_names_that_make_a_repeat_harmless(live):
     assert other["error"] == "refused"
 
 
+def test_wait_tells_how_a_task_ended(live):
+    if live.is_redis:
+        pytest.skip("there only call() leaves a reply")
+    ids = [live.ask("submit", task={"handler": "mail", "key": "w", "payload_base64": b64(text)})["id"] for text in (b"20", b"21 reject")]
+    assert live.ask("wait", id=ids[0], wait_ms=60000)["outcome"] == "done"
+    dead = live.ask("wait", id=ids[1], wait_ms=60000)
+    assert (dead["outcome"], dead["reason"]) == ("dead", "rejected")
+    later = live.ask("submit", task={"handler": "mail", "key": "w", "delay_ms": 3_600_000})["id"]
+    assert live.ask("wait", id=later, wait_ms=50)["outcome"] == "waiting"
+    assert live.ask("wait", id="nothing-1", wait_ms=50)["error"] == "refused"
+
+
 def test_cancel_and_results(live):
-    if live.way == "redis":
+    if live.is_redis:
         pytest.skip("a host does these, over HTTP")
     later = live.ask("submit", task={"handler": "mail", "key": "c", "delay_ms": 3_600_000, "payload_base64": b64(b"6")})
     assert live.ask("task", id=later["id"])["state"] == "delayed"
@@ -219,8 +192,8 @@ def test_cancel_and_results(live):
 
 
 def test_who_is_not_there_and_who_says_no(live):
-    if live.way == "redis":
-        pytest.skip("test_a_redis_that_is_not_there has it")
+    if live.is_redis:
+        pytest.skip("test_clients_redis.py has it")
     nobody = {"http": f"http://127.0.0.1:{free_port()}", "async": f"http://127.0.0.1:{free_port()}", "unix": "http+unix:/nonexistent/socket"}[live.way]
     live.ask("open", url=nobody, is_async=live.way == "async")
     assert live.ask("submit", task={"handler": "mail"})["error"] == "retry"
@@ -229,23 +202,9 @@ def test_who_is_not_there_and_who_says_no(live):
     assert told["error"] == "refused", told
 
 
-@pytest.mark.parametrize("language", [language for language, way in WAYS if way == "redis"])
-def test_a_redis_that_is_not_there(redis_host, language):
-    Server(redis_host)
-    made = Harness(language)
-    assert made.ask("open", url=f"unix://{redis_host.redis.socket}", app="test") == {}
-    assert "id" in made.ask("submit", task={"handler": "mail", "payload_base64": b64(b"8")})
-    redis_host.redis.kill()
-    assert made.ask("submit", task={"handler": "mail", "payload_base64": b64(b"8")})["error"] in ("retry", "unknown")
-    made.close()
-
-
 def test_an_answer_that_does_not_come_is_unknown_and_nothing_is_sent_twice(live):
-    if live.way in ("redis", "unix"):
+    if live.is_redis or live.way == "unix":
         pytest.skip("the same code as over TCP")
-    import socket
-    import threading
-
     server = socket.create_server(("127.0.0.1", 0))
     seen = []
 
@@ -267,34 +226,12 @@ def test_an_answer_that_does_not_come_is_unknown_and_nothing_is_sent_twice(live)
     server.close()
 
 
-def in_python(text, folder):
-    return ["/usr/bin/python3", "-c", text], {"PYTHONPATH": str(ROOT / "sdk/clients/python")}
-
-
-def in_node(text, folder):
-    (folder / "node_modules").mkdir(exist_ok=True)
-    (folder / "node_modules" / "quiver-client").symlink_to(ROOT / "sdk/clients/node")
-    (folder / "example.mjs").write_text(text)
-    return ["node", folder / "example.mjs"], {}
-
-
-def in_ruby(text, folder):
-    return ["ruby", "-I", ROOT / "sdk/clients/ruby/lib", "-e", text], {}
-
-
-def in_go(text, folder):
-    (folder / "main.go").write_text(text)
-    (folder / "go.mod").write_text("module example\n\ngo 1.19\n\nrequire quiver.example/client v0.0.0\n\n"
-                                   f"replace quiver.example/client => {ROOT}/sdk/clients/go\n")
-    return ["go", "run", "."], {"GOFLAGS": "-mod=mod", "GOPROXY": "off", "GOCACHE": str(ROOT / "build" / "go"), "HOME": str(folder)}
-
-
-@pytest.mark.parametrize("language, way", [("python", in_python), ("node", in_node), ("ruby", in_ruby), ("go", in_go)])
+@pytest.mark.parametrize("language, way", LANGUAGES)
 def test_the_readme_works_as_typed(shared, tmp_path, language, way):
     if not shutil.which(language.replace("python", "python3")):
         pytest.skip(f"{language} is not installed")
     server = shared
-    blocks = re.findall(r"```(?:python|js|ruby|go)\n(.*?)```", (ROOT / f"sdk/clients/{language}/README.md").read_text(), re.DOTALL)
+    blocks = blocks_of(language, False)
     assert blocks
     for at, text in enumerate(blocks):
         folder = tmp_path / f"readme-{at}"

@@ -54,12 +54,12 @@ def document(body: bytes) -> "dict[str, Any]":
 
 
 def failure(status: int, body: bytes) -> QuiverError:
-    """What an answer means that is no success.  429 and 503 stored nothing; 504 may have."""
+    """What an answer means that is no success.  429 and 503 stored nothing; 504 may have, and behind a proxy's 502 is anything."""
     told = document(body)
     text = str(told.get("detail") or told.get("error") or body[:200].decode(errors="replace") or f"status {status}")
     if status == 504:
         return Unknown(text)
-    if status in (408, 429, 502, 503):
+    if status in (408, 429, 503):
         return Retry(text)
     if 400 <= status < 500:
         return Refused(text, status, told.get("id"))
@@ -82,6 +82,13 @@ def outcome(status: int, fields: Mapping[str, str], body: bytes) -> Outcome:
         told = document(body)
         return Outcome("dead", told.get("id"), reason=str(told.get("reason", "")), error=str(told.get("error") or told.get("detail") or ""))
     return Outcome("waiting", submitted(status, body).id)
+
+
+def ended(id: str, told: "dict[str, Any]") -> Outcome:
+    """Of the document of a task."""
+    if told.get("state") == "dead":
+        return Outcome("dead", id, reason=str(told.get("reason", "")), error=str(told.get("error") or ""))
+    return Outcome("done" if told.get("state") == "done" else "waiting", id)
 
 
 def lines(count: int, body: bytes) -> "list[Submitted | QuiverError]":

@@ -8,7 +8,7 @@ import threading
 import time
 import urllib.parse
 from types import TracebackType
-from typing import Any, Iterable, Mapping, Optional, Type
+from typing import Any, Callable, Iterable, Mapping, Optional, Type, TypeVar
 
 from . import _answers as answers
 from . import _task
@@ -17,6 +17,7 @@ from ._errors import QuiverError, Refused, Retry, Unknown
 from ._task import Task
 
 LINES_AT_ONCE = 1000
+Answer = TypeVar("Answer")
 
 
 class Address:
@@ -104,6 +105,18 @@ class Client:
         return repeated(self._repeats if task.idempotency_key else 0,
                         lambda: answers.outcome(*self._ask("POST", target, fields, body, self._timeout + wait)))
 
+    def wait(self, id: str, wait: float = 30.0) -> Outcome:
+        """How a task that was submitted before ended, without its result: that is among results(), or comes with call().  It is asked
+        for more rarely the longer it takes.  Refused (404): it was done too long ago, or never was."""
+        until, pause = time.monotonic() + wait, 0.02
+        while True:
+            ended = answers.ended(id, self.task(id))
+            left = until - time.monotonic()
+            if ended.state != "waiting" or left <= 0:
+                return ended
+            time.sleep(min(pause, left))
+            pause = min(pause * 1.5, 1.0)
+
     def task(self, id: str) -> "dict[str, Any]":
         """Where a task is and what happened to it, as `quiver task ID --json` prints it."""
         return self._json("GET", f"/v1/tasks/{urllib.parse.quote(id, safe='')}")
@@ -176,7 +189,7 @@ class Client:
             raise Unknown(f"{self._address.name} did not answer: {error or type(error).__name__}") from error
 
 
-def repeated(repeats: int, call: Any) -> Any:
+def repeated(repeats: int, call: "Callable[[], Answer]") -> Answer:
     """Calls again after Retry and Unknown, later each time: only for what may be repeated."""
     for at in range(repeats + 1):
         try:

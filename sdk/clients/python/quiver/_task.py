@@ -62,7 +62,7 @@ class Task:
     traceparent: Optional[str] = None
     idempotency_key: Optional[str] = None
 
-    def bytes(self) -> bytes:
+    def data(self) -> bytes:
         return self.payload.encode() if isinstance(self.payload, str) else bytes(self.payload)
 
     def all_headers(self) -> "dict[str, Union[str, bytes]]":
@@ -168,7 +168,7 @@ def request(task: Task, wait: Optional[Time] = None) -> "tuple[str, dict[str, st
             fields[f"Quiver-Header-{name}"] = data.decode("ascii")
         else:
             fields[f"Quiver-Header64-{name}"] = base64.b64encode(data).decode()
-    return f"/v1/tasks/{task.handler}" + ("?" + query if query else ""), fields, task.bytes()
+    return f"/v1/tasks/{task.handler}" + ("?" + query if query else ""), fields, task.data()
 
 
 def line(task: Task) -> "dict[str, object]":
@@ -178,7 +178,7 @@ def line(task: Task) -> "dict[str, object]":
         said["merge"] = True
     if task.attempts is not None:
         said["attempts"] = task.attempts
-    said["payload_base64"] = base64.b64encode(task.bytes()).decode()
+    said["payload_base64"] = base64.b64encode(task.data()).decode()
     headers = task.all_headers()
     plain = {n: v if isinstance(v, str) else v.decode() for n, v in headers.items() if is_text(v)}
     if plain:
@@ -237,4 +237,4 @@ def envelope(task: Task, id: "str | None" = None, submitted_ms: int = 0, not_bef
             lines.append(b"header." + name.encode() + b":" + data)
         else:
             lines.append(b"header64." + name.encode() + b":" + base64.b64encode(data))
-    return b"\n".join(lines) + b"\n\n" + task.bytes()
+    return b"\n".join(lines) + b"\n\n" + task.data()

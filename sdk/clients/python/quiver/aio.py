@@ -1,19 +1,20 @@
-"""The client over HTTP for asyncio, with the standard library alone: the same calls, awaited."""
+"""The clients for asyncio: the same calls, awaited.  Over HTTP with the standard library alone; on the store's Redis by redis-py."""
 from __future__ import annotations
 
 import asyncio
 import ssl
+import time
 import urllib.parse
 from types import TracebackType
-from typing import Any, Awaitable, Callable, Iterable, Mapping, Optional, Type
+from typing import Any, Awaitable, Callable, Iterable, Mapping, Optional, Type, Union
 
 from . import _answers as answers
-from . import _task
+from . import _redis_connect, _task
+from . import _redis_plan as plan
 from ._answers import Outcome, Result, Submitted
 from ._errors import QuiverError, Refused, Retry, Unknown
-from ._http import LINES_AT_ONCE, Address
+from ._http import LINES_AT_ONCE, Address, Answer
 from ._task import Task
-
 
 
 class Client:
@@ -66,6 +67,16 @@ class Client:
             return answers.outcome(*await self._ask("POST", target, fields, body, self._timeout + wait))
 
         return await repeated(self._repeats if task.idempotency_key else 0, once)
+
+    async def wait(self, id: str, wait: float = 30.0) -> Outcome:
+        until, pause = time.monotonic() + wait, 0.02
+        while True:
+            ended = answers.ended(id, await self.task(id))
+            left = until - time.monotonic()
+            if ended.state != "waiting" or left <= 0:
+                return ended
+            await asyncio.sleep(min(pause, left))
+            pause = min(pause * 1.5, 1.0)
 
     async def task(self, id: str) -> "dict[str, Any]":
         return await self._json("GET", f"/v1/tasks/{urllib.parse.quote(id, safe='')}")
@@ -154,7 +165,7 @@ async def read_answer(reader: asyncio.StreamReader) -> "tuple[int, Mapping[str, 
     return status, fields, await reader.read()
 
 
-async def repeated(repeats: int, call: "Callable[[], Awaitable[Any]]") -> Any:
+async def repeated(repeats: int, call: "Callable[[], Awaitable[Answer]]") -> Answer:
     for at in range(repeats + 1):
         try:
             return await call()
@@ -163,3 +174,105 @@ async def repeated(repeats: int, call: "Callable[[], Awaitable[Any]]") -> Any:
                 raise
             await asyncio.sleep(0.1 * 2**at)
     raise AssertionError("not reached")
+
+
+class RedisClient:
+    """As quiver.RedisClient; `redis` is a client of redis.asyncio: Redis, Sentinel's master_for(), or RedisCluster."""
+
+    def __init__(self, redis: Any, app: str, max_payload: int = 1 << 20) -> None:
+        plan.check_client(redis)
+        self._redis, self._app, self._max_payload = redis, app, max_payload
+        self._is_cluster = hasattr(redis, "get_node_from_key")
+        self._is_stale = self._is_cluster  # who has which key has to be asked first
+        self._shards = 0
+
+    async def __aenter__(self) -> "RedisClient":
+        return self
+
+    async def __aexit__(self, *_: Any) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        await self._redis.close()
+
+    async def shards(self) -> int:
+        if not self._shards:
+            name = f"quiver:{{{self._app}}}:app"
+            self._shards = plan.shards_of(self._app, await self._do(name, "HGET", name, "shards", is_write=False))
+        return self._shards
+
+    async def submit(self, handler: str, payload: "bytes | str" = b"", **options: Any) -> Submitted:
+        return await self.submit_task(Task(handler, payload, **options))
+
+    async def submit_task(self, task: Task, reply: Optional[float] = None) -> Submitted:
+        plan.check(task, self._max_payload)
+        id, name, data = plan.stored(self._app, await self.shards(), task, await self._now_ms([task]), reply)
+        await self._do(name, "RPUSH", name, data)
+        return Submitted(id)
+
+    async def submit_many(self, tasks: Iterable[Task]) -> "list[Submitted | QuiverError]":
+        all_of_them = list(tasks)
+        sending = plan.Many(self._app, await self.shards(), all_of_them, await self._now_ms(all_of_them), self._max_payload)
+        for name, data in sending.commands():
+            try:
+                await self._do(name, "RPUSH", name, *data)
+                sending.stored()
+            except QuiverError as error:
+                sending.failed(error)
+                break
+        return sending.said
+
+    async def call(self, handler: str, payload: "bytes | str" = b"", wait: float = 30.0, **options: Any) -> Outcome:
+        made = await self.submit_task(Task(handler, payload, **options), reply=wait + 60)
+        return await self.wait(made.id, wait)
+
+    async def wait(self, id: str, wait: float) -> Outcome:
+        until, pause = time.monotonic() + wait, 0.001
+        while True:
+            name = plan.reply_of(self._app, id)
+            told = await self._do(name, "GET", name, is_write=False)
+            if told is not None:
+                ended = plan.outcome(id, told)
+                if isinstance(ended, Outcome):
+                    return ended
+                id = ended
+                continue
+            if time.monotonic() >= until:
+                return Outcome("waiting", id)
+            await asyncio.sleep(min(pause, max(0.0, until - time.monotonic())))
+            pause = min(pause * 1.5, 0.25)
+
+    async def _now_ms(self, tasks: "list[Task]") -> int:
+        if not any(task.delay is not None for task in tasks):
+            return 0
+        told = await self._do(f"quiver:{{{self._app}}}:app", "TIME", is_write=False)
+        return int(told[0]) * 1000 + int(told[1]) // 1000
+
+    async def _do(self, key: str, *words: Any, is_write: bool = True) -> Any:
+        for _ in range(plan.MOVES):
+            try:
+                return await (await self._server(key)).execute_command(*words)
+            except Exception as error:
+                self._is_stale = self._is_cluster
+                if not plan.is_moved(error):
+                    raise plan.meaning(error, is_write) from error
+        raise plan.moves_for_ever()
+
+    async def _server(self, key: str) -> Any:
+        if not self._is_cluster:
+            return self._redis
+        if self._is_stale:
+            await self._redis.nodes_manager.initialize()
+            self._is_stale = False
+        return self._redis.get_node_from_key(key)
+
+
+def connect(url: str, **options: Any) -> "Union[Client, RedisClient]":
+    """As quiver.connect()."""
+    if not url.startswith(_redis_connect.SCHEMES):
+        return Client(url, **options)
+    app = options.pop("app", None)
+    if not app:
+        raise Refused("a store on Redis may have several apps: say app=NAME")
+    more = {name: options.pop(name) for name in ("max_payload",) if name in options}
+    return RedisClient(_redis_connect.open_redis(url, True, options), app, **more)

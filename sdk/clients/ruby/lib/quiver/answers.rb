@@ -24,13 +24,13 @@ module Quiver
       {}
     end
 
-    # Of an answer that is no success: 429 and 503 stored nothing; 504 may have.
+    # Of an answer that is no success: 429 and 503 stored nothing; 504 may have, and behind a proxy's 502 is anything.
     def failure(status, body)
       told = document(body)
       text = (told["detail"] || told["error"] || body[0, 200].dup.force_encoding(Encoding::UTF_8).scrub).to_s
       text = "status #{status}" if text.empty?
       return Unknown.new(text) if status == 504
-      return Retry.new(text) if [408, 429, 502, 503].include?(status)
+      return Retry.new(text) if [408, 429, 503].include?(status)
       return Refused.new(text, status, told["id"]) if status.between?(400, 499)
 
       Unknown.new("#{status}: #{text}")
@@ -52,6 +52,13 @@ module Quiver
         Outcome.new(state: "dead", id: told["id"], reason: told["reason"].to_s, error: (told["error"] || told["detail"]).to_s)
       else Outcome.new(state: "waiting", id: submitted(status, body).id)
       end
+    end
+
+    # Of the document of a task.
+    def ended(id, told)
+      return Outcome.new(state: "dead", id: id, reason: told["reason"].to_s, error: told["error"].to_s) if told["state"] == "dead"
+
+      Outcome.new(state: told["state"] == "done" ? "done" : "waiting", id: id)
     end
 
     # What became of each line, in order.  Lines without an answer were not read.

@@ -74,6 +74,21 @@ module Quiver
       repeated(task) { Answers.outcome(*ask("POST", target, fields, body, @timeout + wait)) }
     end
 
+    # How a task that was submitted before ended, without its result: that is among results, or comes with call.  It is asked for
+    # more rarely the longer it takes.  Refused (404): it was done too long ago, or never was.
+    def wait_for(id, wait = 30)
+      until_s = Process.clock_gettime(Process::CLOCK_MONOTONIC) + wait
+      pause = 0.02
+      loop do
+        ended = Answers.ended(id, task(id))
+        left = until_s - Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        return ended if ended.state != "waiting" || left <= 0
+
+        sleep([pause, left].min)
+        pause = [pause * 1.5, 1].min
+      end
+    end
+
     def task(id)
       json("GET", "/v1/tasks/#{Task.escaped(id)}")
     end
@@ -99,6 +114,11 @@ module Quiver
     def commit(results)
       receipts = results.map { |one| one.is_a?(Result) ? one.receipt : one }
       json("POST", "/v1/results/commit", JSON.generate({ "receipts" => receipts }), { "Content-Type" => "application/json" })
+    end
+
+    # One request as it stands, for workers: status and body.
+    def request(method, target, fields, body, timeout = @timeout)
+      ask(method, target, fields, body, timeout)
     end
 
     private

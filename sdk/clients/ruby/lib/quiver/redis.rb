@@ -7,8 +7,10 @@ module Quiver
   # The client on the store's own Redis, for speed: an RPUSH a task, by the gem "redis".  What needs one of Quiver's scripts
   # or a host is refused by name: the client over HTTP has it.
   class RedisClient
-    WAITS = /\A(OOM|MISCONF|NOREPLICAS|LOADING|READONLY|MASTERDOWN|TRYAGAIN|CLUSTERDOWN|BUSY)/.freeze
-    PIPELINE = 1000
+    WAITS = /\A(OOM|MISCONF|NOREPLICAS|LOADING|READONLY|MASTERDOWN|TRYAGAIN|CLUSTERDOWN|BUSY|MOVED|ASK)/.freeze
+    TASKS_AT_ONCE = 1000
+    BYTES_AT_ONCE = 16 << 20
+    NOT_SENT = "an earlier task was not stored; this one was not sent"
 
     # `redis` is a Redis of that gem, also with Sentinels or a Cluster.
     def initialize(redis, app, max_payload: 1 << 20)
@@ -40,14 +42,23 @@ module Quiver
       Submitted.new(id, false)
     end
 
-    # In the given order; what a server refused or did not answer is said in its place.
+    # In the given order.  Those of one list are one command, which stores all of them or none; order is per key and lane, and those
+    # of a key and lane are in one list.  Once a command fails, nothing more is sent: the rest are Retry.
     def submit_many(tasks)
-      told = tasks.map do |task|
+      said = tasks.map do |task|
         stored(task, nil)
       rescue Refused => e
         e
       end
-      told.each_slice(PIPELINE).flat_map { |part| push(part) }
+      is_over = false
+      commands(said).each do |name, places|
+        break if is_over
+
+        error = push(name, places.map { |at| said[at].last })
+        is_over = !error.nil?
+        places.each { |at| said[at] = error || Submitted.new(said[at].first, false) }
+      end
+      said.map { |one| one.is_a?(Array) ? Retry.new(NOT_SENT) : one }
     end
 
     def call(handler, payload = "", wait: 30, **options)
@@ -83,17 +94,29 @@ module Quiver
       Outcome.new(state: "dead", id: id, reason: reason, error: "")
     end
 
-    def push(part)
-      sent = part.reject { |one| one.is_a?(Error) }
-      failed = nil
-      unless sent.empty?
-        begin
-          said { @redis.pipelined { |pipe| sent.each { |_, name, data| pipe.rpush(name, data) } } }
-        rescue Error => e
-          failed = e
+    # [list, places of its tasks], in the order in which they are sent.
+    def commands(stored)
+      made, part, count, size = [], {}, 0, 0
+      stored.each_with_index do |one, at|
+        next if one.is_a?(Error)
+
+        if count == TASKS_AT_ONCE || size + one.last.bytesize > BYTES_AT_ONCE
+          made.concat(part.to_a)
+          part, count, size = {}, 0, 0
         end
+        (part[one[1]] ||= []) << at
+        count += 1
+        size += one.last.bytesize
       end
-      part.map { |one| one.is_a?(Error) ? one : failed || Submitted.new(one.first, false) }
+      made.concat(part.to_a)
+    end
+
+    # nil, or why not.
+    def push(name, texts)
+      said { @redis.rpush(name, texts) }
+      nil
+    rescue Error => e
+      e
     end
 
     # The id, the list and the bytes.
