@@ -116,10 +116,10 @@ define install_missing
 missing=$$(comm -23 <(printf '%s\n' $(1) | sort -u) \
         <(dpkg-query -W -f='$${db:Status-Abbrev} $${Package}\n' $(1) 2>/dev/null | sed -n 's/^.i *//p' | sort -u)); \
 [ -z "$$missing" ] && exit 0; \
-echo "Installing from Debian ($$(wc -w <<< "$$missing") and what they need):" $$missing; \
 sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo; \
 [ -z "$$sudo" ] || command -v sudo >/dev/null || { \
         echo "make deps: needs root or sudo; as root: apt-get install" $$missing >&2; exit 1; }; \
+echo "Installing from Debian ($$(wc -w <<< "$$missing") and what they need):" $$missing; \
 $$sudo apt-get update -q >/dev/null && \
 DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -qy --no-install-recommends $$missing | \
         awk '/^Setting up / { n++; if (n % 20 == 0) printf "  %d packages set up\n", n; fflush() }'; \
@@ -133,7 +133,17 @@ deps:
 # --- build ------------------------------------------------------------------------------------------------------------
 
 #@ make build      build/quiver and plugins/*.so (the default)
-build: $(QUIVER) plugins
+build: $(if $(wildcard $(QUIVER)),,have-libraries) $(QUIVER) plugins
+
+# A compiler that misses a header does not say which package has it; nor does it help to see that a hundred times.
+HEADERS := errno.h uv.h jansson.h libconfig.h sqlite3.h hiredis/hiredis.h zlib.h uthash.h zookeeper/zookeeper.h \
+           http_parser.h curl/curl.h openssl/ssl.h
+.PHONY: have-libraries
+have-libraries:
+	@for header in $(HEADERS); do \
+	        echo "#include <$$header>" | $(CC) $(CPPFLAGS) -E - >/dev/null 2>&1 || { \
+	        echo "make build: <$$header> is not installed; as root: make deps (make run and make test do it themselves)" >&2; exit 1; }; \
+	done
 
 # Other flags make other objects.
 FLAGS := $(filter-out -Werror,$(CC) $(CPPFLAGS) $(CFLAGS) $(HARDEN_LD))

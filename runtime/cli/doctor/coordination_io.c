@@ -1,8 +1,10 @@
 /* coordination_io.c: the coordination as a visitor sees it, and its servers; certificates of servers with TLS. */
+#include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -113,6 +115,15 @@ static const char *driver_of(enum url_kind kind)
         }
 }
 
+static bool has_local_tree(const char *folder, const char *app)
+{
+        struct stat st;
+        char *path = text_printf("%s/coord-%s", folder, app);
+        bool is_there = stat(path, &st) == 0 || errno != ENOENT;
+        free(path);
+        return is_there;
+}
+
 void probe_coordination(const struct config *config, struct doctor_figures *figures)
 {
         struct doctor_coordination *to = &figures->coordination;
@@ -133,6 +144,10 @@ void probe_coordination(const struct config *config, struct doctor_figures *figu
                 to->driver = NULL;
                 return;
         }
+        /* A visitor to a local tree makes it. */
+        to->is_missing = url->kind == URL_LOCAL && !has_local_tree(url->path, config->app);
+        if (to->is_missing)
+                return;
         to->status = membership_ask(config, "doctor", &view, &asked, &to->error);
         if (to->status == 0) {
                 to->session_ms = url->kind == URL_ZOOKEEPER ? asked.session_ms : 0;

@@ -83,6 +83,7 @@ struct doctor_zookeeper {
 struct doctor_coordination {
         const char *driver; /* NULL: there is none */
         const char *url;
+        bool is_missing; /* no host has made it yet */
         int status;
         struct error error;
         uint64_t session_ms, wanted_ms, ttl_ms;

@@ -164,6 +164,11 @@ void judge_coordination(const struct doctor_coordination *c, struct findings *to
 {
         if (!c->driver)
                 return;
+        if (c->is_missing) {
+                findings_add(to, FINDING_NOTE, SUBJECT_COORDINATION, "coordination-answers", "quiver run",
+                        "The coordination %s is not there yet: the first host makes it.", c->url);
+                return;
+        }
         if (c->status < 0)
                 findings_add(to, FINDING_ERROR, SUBJECT_COORDINATION, "coordination-answers",
                         !strcmp(c->driver, "local")

@@ -82,6 +82,7 @@ def test_a_badly_set_up_redis_is_named_setting_by_setting(examine, tmp_path):
         assert found.level("redis-password") == "note"
         assert found.level("store") == "error"  # no store can be opened there
         assert found.level("redis-version") == "ok" and found.level("clock") == "ok"
+        assert server.do("DBSIZE") == 0  # it writes nothing
 
 
 def test_a_well_set_up_redis_with_a_host_needs_nothing(examine, host, tmp_path):
@@ -196,6 +197,8 @@ def test_a_coordination_that_is_away_or_silent_delays_nothing_else(examine, tmp_
 def test_sqlite_and_local_with_and_without_a_host(examine, host):
     host.configure(work="")
     before = Examined(host.quiver, host.config)
+    assert not (host.folder / "state").exists() and not (host.folder / "q.db").exists()  # it makes nothing
+    assert before.level("coordination-answers") == "note"
     assert before["store"][0] == "note" and before.level("sqlite-synchronous") == "note"
     host.start()
     during = wait_until(lambda: (f := Examined(host.quiver, host.config)).has("versions") and f, "the host has said it")
@@ -257,6 +260,8 @@ def test_zookeeper_says_who_leads_and_what_it_grants(examine, tmp_path):
         # It grants two ticks at least.
         assert found["session"][0] == "warning" and "sessions of 4s, not 1s" in found["session"][1]
         assert found.level("coordination-round-trip") == "ok" and found.code == 1
+        with server.client() as client:
+            assert client.get_children("/") == ["zookeeper"]  # it writes nothing
     finally:
         server.close()
 
@@ -268,6 +273,7 @@ def test_etcd_says_its_version_and_its_time(examine, tmp_path):
         found = examine(f'url = "sqlite:{tmp_path}/q.db";', f'url = "etcd://127.0.0.1:{server.port}"; session = "2s";')
         assert found["etcd"][0] == "ok" and found["etcd"][1].startswith("etcd 3.")
         assert any("clock of etcd" in f["text"] for f in found.said["findings"])
+        assert not server.kvs("/")  # it writes nothing
     finally:
         server.close()
 

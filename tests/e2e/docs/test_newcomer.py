@@ -73,3 +73,11 @@ def test_another_user_is_told_whose_it_is_and_not_that_there_is_none(host, root)
         finally:
             (folder / "state").chmod(0o700)
             host.close()
+
+
+def test_a_library_that_is_not_installed_is_said_once_with_what_to_do(root):
+    words = ["make", "-s", "have-libraries"]
+    assert subprocess.run(words, cwd=root, capture_output=True, text=True).returncode == 0
+    said = subprocess.run([*words, "HEADERS=errno.h quiver-is-not-there.h"], cwd=root, capture_output=True, text=True)
+    assert said.returncode != 0 and said.stderr.count("make build:") == 1
+    assert "<quiver-is-not-there.h> is not installed; as root: make deps" in said.stderr
