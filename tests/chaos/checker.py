@@ -200,8 +200,10 @@ def overlaps(ix):
 
 
 def fences_grow(h, ix):
-    """In a shard no fence is used twice, and nothing starts under an epoch older than one already at work."""
+    """In a shard no fence is used twice, and nothing starts under an epoch older than one already at work; but a task without a
+    key that was lent to a seat of another host starts there as it was lent, and the next owner adopts it."""
     seen, newest, latest, first = {}, collections.defaultdict(int), {}, {}
+    owners = {(h.shard(line.key), line.epoch): line.host for line in h.lines if line.key not in h.free}
     for line in h.lines:
         if line.what != "start":
             continue
@@ -211,6 +213,8 @@ def fences_grow(h, ix):
             yield Violation("fence repeated", line.key, line.number,
                             f"the fence {fence(line)} of shard {shard} was {seen[name].number}'s", seen[name].number)
         seen[name] = line
+        if line.epoch < newest[shard] and line.key in h.free and owners.get((shard, line.epoch)) != line.host:
+            continue
         if line.epoch < newest[shard]:
             yield Violation("stale start", line.key, line.number,
                             f"started under epoch {line.epoch} of shard {shard}, where {newest[shard]} was at work",

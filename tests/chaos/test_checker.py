@@ -63,6 +63,17 @@ def test_a_task_whose_last_runner_hung_is_dead_of_that(made):
     assert not made.rules()
 
 
+def test_a_task_without_a_key_may_start_on_a_borrowed_seat_after_its_owner_was_replaced(made):
+    made.ask("1").ask("2").ask("3", key="free-3")
+    made.h.free = {"free-3": made.h.shard("k")}
+    made.run("1", epoch=7, host="a")
+    made.run("2", epoch=8, host="b")
+    made.run("3", key="free-3", epoch=7, host="a")
+    assert made.rules() == {"stale start"}  # its owner lent it to nobody
+    made.h.lines = [line._replace(host="c") if line.number == "3" else line for line in made.h.lines]
+    assert not made.rules()
+
+
 def test_a_killed_call_comes_again(made):
     made.ask("1")
     made.start("1")

@@ -1,11 +1,15 @@
 """Tasks that wait for a limit: what is said about them, what they cost, and who goes past them."""
 import json
+import pathlib
+import subprocess
+import tempfile
 import time
 
 import pytest
 
 from hosts import wait_until
 from http_hosts import Server
+from worker_hosts import WorkerHost
 
 SLOTS = 'limits = { slots = { concurrency = 1; by = "header.tenant"; values = 3; }; };\n'
 UNDER = 'threads = 4; limited_by = ( "slots" );'
@@ -109,3 +113,28 @@ def test_what_is_set_for_a_while_ends_by_itself(either):
     wait_until(lambda: len(host.starts()) == 100, "they run")
     times = sorted(e.at_ns for e in host.ledger() if e.what == "start")
     assert times[-1] - times[0] < 15e9  # 100 at 5 a second would take 20 s
+
+
+def test_a_worker_closes_a_limit_and_holds_a_share_while_it_works(quiver, root):
+    with tempfile.TemporaryDirectory(prefix="quiver-") as folder:
+        host = WorkerHost(quiver, root / "build" / "test-plugins", pathlib.Path(folder), "one")
+        limited = 'limits = { slots = { concurrency = 1; by = "header.tenant"; }; };\n'
+        host.write(ttl="5s", change=lambda text: limited + text.replace('mail = {', 'mail = { limited_by = ( "slots" );')).start()
+        take = lambda *words: subprocess.run([quiver, "take", *words, "-c", host.config], capture_output=True, text=True, timeout=120)
+        try:
+            host.submit([task(1, "a"), task(2, "a"), task(3, "b")])
+            first = {t["payload"]: t for t in (json.loads(take("mail", "--wait", "30s", "--json").stdout) for _ in range(2))}
+            assert set(first) == {"1", "3"}, "the second of a tenant waits, another tenant's passes it"
+            assert take("mail", "--wait", "300ms", "--json").stdout == ""
+            done = take("finish", "mail", first["3"]["id"], "--fence", first["3"]["fence"], "done")
+            assert done.returncode == 0, done.stderr
+            said = take("finish", "mail", first["1"]["id"], "--fence", first["1"]["fence"], "limited", "429", "--retry-after", "3s")
+            assert said.returncode == 0, said.stderr
+            wait_until(lambda: json.loads(host.cli("limit", "show", "slots", "--json"))["closed"] == 1, "the tenant's share is closed")
+            host.submit([task(4, "b")])
+            other = json.loads(take("mail", "--wait", "30s", "--json").stdout)
+            assert other["payload"] == "4", "only that tenant's is closed"
+            again = json.loads(take("mail", "--wait", "60s", "--json").stdout)
+            assert again["payload"] in ("1", "2") and again["attempt"] == 1, "it was no attempt"
+        finally:
+            host.close()
