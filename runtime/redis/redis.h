@@ -139,6 +139,11 @@ void redis_want_bell(struct redis *redis);
  * neither is one that is done. */
 void redis_cancel(struct redis_command *command);
 
+/* An answer was not what its command has.  It may be what is stored; or the server's answers are out of step, and from
+ * then on none belongs to its command.  Each server is asked for a word: if another answer comes, its connection ends
+ * and is made anew. */
+void redis_verify(struct redis *redis);
+
 /* Facts about the server, for the start-up line.  Each may be "" or "unknown" if the server does not report it, because
  * of an ACL or because it is a managed service. */
 struct redis_facts {

@@ -15,6 +15,7 @@
 /* How long a master that was replaced has for what it still owes: a healthy one answers within this, a hung one never
  * does. */
 #define REPLACED_MS 100
+#define WORD_MAX    24
 /* Between two loads of all scripts: several commands find at once that they are gone. */
 #define LOAD_EVERY_MS 1000
 
@@ -121,6 +122,42 @@ static void on_answered(struct conn *conn, struct redis_command *command, redisR
         server->failures = 0;
         take_answer(server, command, reply);
         freeReplyObject(reply);
+}
+
+/* --- answers that are out of step --------------------------------------------------------------------------------- */
+
+static void put_word(const struct server *server, char word[WORD_MAX])
+{
+        (void)snprintf(word, WORD_MAX, "in step %u", server->words);
+}
+
+static void on_verified(void *self, int status, const redisReply *reply)
+{
+        struct server *server = self;
+        char word[WORD_MAX], address[ADDRESS_TEXT_MAX];
+        server->is_verifying = false;
+        put_word(server, word);
+        /* A user without this right is told nothing. */
+        bool is_denied = !status && reply->type == REDIS_REPLY_ERROR && denial_is(reply->str);
+        if (status || is_denied || (reply->type == REDIS_REPLY_STRING && !strcmp(reply->str, word)))
+                return;
+        conn_lose(server->main, error_set(&server->main->socket.error, -ECONNRESET,
+                                        "%s: its answers do not belong to our commands any more",
+                                        address_format(&server->main->socket.address, address)));
+}
+
+void redis_verify(struct redis *redis)
+{
+        struct server *server;
+        char word[WORD_MAX];
+        for (server = redis->servers; server && !redis->is_closing; server = server->next) {
+                if (!server->is_up || server->is_verifying || !server->main)
+                        continue;
+                server->words++;
+                server->is_verifying = true;
+                put_word(server, word);
+                conn_ask_words(server->main, WORDS("PING", word), on_verified, server);
+        }
 }
 
 /* --- the main connection ------------------------------------------------------------------------------------------ */

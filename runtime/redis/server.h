@@ -35,6 +35,9 @@ struct server {
         uint64_t bell_at_ms; /* time of the next ping or retry; 0: none */
         bool is_ping_out;
 
+        bool is_verifying; /* it was asked for a word, which tells whether its answers are in step */
+        unsigned words;    /* so many were asked for: each is another */
+
         bool is_in_map;          /* Cluster: the server has slots */
         uint64_t asked_until_ms; /* Cluster: an ASK named the server, so it is kept without slots until then */
 };

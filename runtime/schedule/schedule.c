@@ -326,15 +326,14 @@ void schedule_plan(const struct schedule *schedule, struct span name, uint64_t e
                 uint64_t latest_late_ms = now_ms - latest;
                 bool latest_fires = latest_late_ms <= SCHEDULE_LATE_MS ||
                                     (schedule->catchup != CATCHUP_NONE && latest_late_ms <= schedule->catchup_ms);
-                if (schedule->catchup == CATCHUP_ALL && !is_too_old) {
+                bool fires = schedule->catchup == CATCHUP_ALL ? !is_too_old : latest == expected_ms && latest_fires;
+                if (fires) {
                         plan.has_task = true;
                 } else if (schedule->catchup == CATCHUP_ALL && latest_fires) {
                         /* From the oldest that is not too old. */
                         plan.has_task = false;
                         plan.next_ms = schedule_next_ms(
                                 schedule, name, now_ms - max_u64(schedule->catchup_ms, SCHEDULE_LATE_MS) - 1, fired);
-                } else if (latest == expected_ms && latest_fires) {
-                        plan.has_task = true;
                 } else {
                         plan.has_task = false;
                         plan.next_ms = latest_fires ? latest : schedule_next_ms(schedule, name, now_ms, fired);

@@ -28,6 +28,11 @@ void redis_send(struct redis *redis, struct redis_command *command)
         sent[sent_count++] = command;
 }
 
+void redis_verify(struct redis *redis)
+{
+        (void)redis;
+}
+
 void redis_cancel(struct redis_command *command)
 {
         (void)command; /* it comes back all the same */

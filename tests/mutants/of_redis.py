@@ -308,4 +308,7 @@ MUTANTS = [
      [CONTRACT("redis_life")]),
     ("redis: a refusal without a word", "runtime/redis/error_reply.c", '*said ? said : "the server refused it and does not say why"', "said",
      [CONTRACT("redis_life")]),
+    ("redis: any answer is in step", "runtime/redis/server.c", "(reply->type == REDIS_REPLY_STRING && !strcmp(reply->str, word))", "reply",
+     [CONTRACT("redis_life")]),
+    ("redis: no answer is in step", "runtime/redis/server.c", "!strcmp(reply->str, word)", "!strcmp(reply->str, \"PONG\")", [CONTRACT("redis_life")]),
 ]

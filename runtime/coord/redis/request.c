@@ -198,6 +198,8 @@ static void fail_broken(struct tree_op *op, struct span why)
 
 static void fail_unknown(struct tree_op *op)
 {
+        if (op->tree->redis)
+                redis_verify(op->tree->redis);
         fail(op, -EPROTO, "Redis gave an answer that this Quiver cannot read");
 }
 

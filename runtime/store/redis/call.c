@@ -33,11 +33,13 @@ void op_fail(struct redis_op *op, int status, const char *format, ...)
 
 void op_bad_answer(struct redis_op *op)
 {
+        redis_verify(op->s->redis);
         op_fail(op, -EPROTO, "%s: Redis gave an answer that this Quiver cannot read", store_op_name(op->request->op));
 }
 
 void op_bad_value(struct redis_op *op, const char *name)
 {
+        redis_verify(op->s->redis);
         op_fail(op, -EPROTO, "%s: Redis gave an answer whose %s is out of range", store_op_name(op->request->op), name);
 }
 

@@ -306,6 +306,39 @@ static void a_cluster_of_any_number_of_servers_is_not_followed(void **state)
         free(map);
 }
 
+/* As if one answer had been doubled on the way: each command gets the one before. */
+static void answers_that_are_out_of_step_end_the_connection(void **state)
+{
+        static const struct fake_line shifted[] = { { "HELLO", FAKE_HELLO("7.0.15") },
+                { "PING", "+the answer to another command\r\n" }, { 0 } };
+        struct fake fake;
+        struct rig rig;
+        (void)state;
+        rig_init(&rig, "");
+        fake_start(&fake, &rig.loop, shifted);
+        rig.open.options.url = fake.url;
+        assert_int_equal(rig_open(&rig), 0);
+        redis_verify(rig.redis);
+        RUN_UNTIL(&rig, rig.downs == 1);
+        fake_stop(&fake);
+        rig_close(&rig);
+}
+
+static void answers_that_are_in_step_are_left_alone(void **state)
+{
+        struct rig rig;
+        struct call call;
+        (void)state;
+        assert_int_equal(open_as(&rig, server.url, NULL, "secret"), 0);
+        for (int i = 0; i < 3; i++) {
+                redis_verify(rig.redis);
+                redis_verify(rig.redis);
+                assert_int_equal(call_do(&rig, &call, "SET k %d", i), 0);
+        }
+        assert_int_equal(rig.downs, 0);
+        rig_close(&rig);
+}
+
 static void an_answer_that_nobody_asked_for_ends_the_connection(void **state)
 {
         static const struct fake_line lines[] = { { "HELLO", FAKE_HELLO("7.0.15") }, { "PING", "+PONG\r\n+PONG\r\n" },
@@ -483,6 +516,8 @@ int main(void)
                 cmocka_unit_test(a_reply_without_end_does_not_eat_our_memory),
                 cmocka_unit_test(a_refusal_without_a_word_is_told_in_words),
                 cmocka_unit_test(a_cluster_of_any_number_of_servers_is_not_followed),
+                cmocka_unit_test(answers_that_are_out_of_step_end_the_connection),
+                cmocka_unit_test(answers_that_are_in_step_are_left_alone),
                 cmocka_unit_test(an_answer_that_nobody_asked_for_ends_the_connection),
                 cmocka_unit_test(closing_tells_all_that_is_under_way),
                 cmocka_unit_test(an_open_can_be_taken_back),
