@@ -3,7 +3,7 @@
 static void set(struct rules *r, int first, int last, int outcome)
 {
         for (int status = first; status <= last; status++)
-                r->by_status[status] = (int8_t)outcome;
+                r->by_status[status] = (uint8_t)outcome;
 }
 
 void rules_init(struct rules *r, uint64_t retry_after_max_ms)
@@ -59,9 +59,9 @@ int rules_read(struct rules *r, const struct qv_host *host, const char *text)
                 return qv_init_errorf(host,
                         "rules: \"%s\" does not end in =done, =retry, =reject, =later, =limited or =unavailable", text);
         if (!strncmp(text, "down=", 5))
-                r->down = (int8_t)outcome;
+                r->down = (uint8_t)outcome;
         else if (!strncmp(text, "silent=", 7))
-                r->silent = (int8_t)outcome;
+                r->silent = (uint8_t)outcome;
         else if (read_statuses(text, &first, &last))
                 set(r, first, last, outcome);
         else

@@ -24,8 +24,8 @@ struct answer {
 
 #define STATUS_MAX 600
 struct rules {
-        int8_t by_status[STATUS_MAX]; /* QV_DONE, QV_RETRY ...; RULE_503 */
-        int8_t down, silent;
+        uint8_t by_status[STATUS_MAX]; /* QV_DONE, QV_RETRY ...; RULE_503 */
+        uint8_t down, silent;
         uint64_t retry_after_max_ms;
 };
 #define RULE_503 100 /* QV_LATER if Retry-After says until when, else QV_RETRY */

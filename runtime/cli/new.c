@@ -366,8 +366,8 @@ int cmd_new(int argc, char **argv)
                 OPT_FLAG("--node", &q.is_in[IN_NODE], "the same for Node.js"),
                 OPT_FLAG("--ruby", &q.is_in[IN_RUBY], "the same for Ruby"),
                 OPT_FLAG("--shell", &q.is_in[IN_SHELL], "a command per task, run by the plugin exec"),
-                OPT_LIST("--with LIBRARY", &q.with,
-                        "link curl, pq, sqlite, jansson or ssl; may be repeated, for C and C++"),
+                OPT_LIST(
+                        "--with LIBRARY", &q.with, "C and C++: link curl, pq, sqlite, jansson or ssl; may be repeated"),
                 OPT_FLAG("--add", &q.is_added, "name it in the settings, and show the line"),
                 OPT_CONFIG(&q.config),
         };
@@ -409,5 +409,7 @@ int cmd_new(int argc, char **argv)
                                          "knows in the Makefile's line PKGS");
         for (size_t i = 0; recipe.name[i]; i++)
                 recipe.identifier[i] = recipe.name[i] == '-' ? '_' : recipe.name[i];
-        return make_plugin(&o, &q, &recipe);
+        code = make_plugin(&o, &q, &recipe);
+        strings_free(&q.with);
+        return code;
 }

@@ -164,6 +164,13 @@ def test_a_worker_keeps_a_long_task_and_says_all_that_one_behind_pipe_can(quiver
         host.cli("task", "cancel", id)
         wait_until(lambda: host.task(id)["state"] in ("dead", "done"), "it was cancelled")
         assert worker.poll() is None, (tmp_path / "worker" / "log").read_text()
+        open_before = len(os.listdir(f"/proc/{worker.pid}/fd"))
+        for _ in range(5 if "QUIVER_TEST_LONG" in os.environ else 0):  # each long enough for a heartbeat
+            id = host.cli("submit", "mail", "--key", "k", "cancel me").strip()
+            wait_until(lambda: host.task(id)["state"] == "running", "it runs")
+            host.cli("task", "cancel", id)
+            wait_until(lambda: host.task(id)["state"] in ("dead", "done"), "it was cancelled")
+        wait_until(lambda: len(os.listdir(f"/proc/{worker.pid}/fd")) <= open_before + 2, "no connection is left over")
     finally:
         worker.kill()
         worker.wait()

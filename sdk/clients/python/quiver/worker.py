@@ -113,6 +113,12 @@ class Worker:
         told = self._post(f"?worker={self._name}&wait={POLL_S}s", {}, POLL_S + 10)
         return Task(told) if told else None
 
+    def attend(self, task: Task, is_over: threading.Event) -> None:
+        try:
+            self.keep(task, is_over)
+        finally:
+            self._client._drop()  # a thread has a connection of its own
+
     def keep(self, task: Task, is_over: threading.Event) -> None:
         """Heartbeats.  Once the time is over the task may be another worker's, so this process must not go on with it."""
         end = time.monotonic() + task.fields["remaining_ms"] / 1000
@@ -158,7 +164,7 @@ class Worker:
             if not task:
                 continue
             is_over = threading.Event()
-            beats = threading.Thread(target=self.keep, args=(task, is_over), daemon=True)
+            beats = threading.Thread(target=self.attend, args=(task, is_over), daemon=True)
             beats.start()
             outcome = outcome_of(handle, task)
             is_over.set()

@@ -147,6 +147,8 @@ module Quiver
         warn("task #{task.id} is no longer this worker's, and its handler still runs: the process ends")
         exit!(70)
       end
+    ensure
+      @client.close # a thread has a connection of its own
     end
 
     # Whether the task is over within that time.  Queue#pop has no limit in Ruby 3.0.
