@@ -19,14 +19,14 @@ import sys
 # nearest folder above it that is.
 CONTRACTS = {"store", "coord"}
 MAY_INCLUDE = {
-    ".": {"base", "cli", "runner", "guard", "trace"},
+    ".": {"base", "cli", "runner", "guard", "backtrace"},
     "base": set(),
     "id": {"base"},
     "config": {"base", "id", "store", "coord", "schedule", "tls"},
     "task": {"base"},
     "ring": {"base"},
     "tls": {"base"},
-    "trace": {"base"},
+    "backtrace": {"base"},
     "redis": {"base", "tls"},
     "store": {"base", "id", "task"},
     "store/sqlite": {"base", "id", "task", "store"},
@@ -36,7 +36,9 @@ MAY_INCLUDE = {
     "coord/local": {"base", "coord"},
     "coord/zookeeper": {"base", "coord"},
     "coord/redis": {"base", "coord", "redis"},
-    "coord/etcd": {"base", "coord"},
+    "coord/etcd": {"base", "coord", "curl"},
+    "curl": {"base"},
+    "trace": {"base", "task", "curl"},
     "runner": {"base", "ring"},
     "guard": {"base", "ring", "store", "coord"},
     # host/ itself puts its rooms together; none of them knows it.
@@ -53,7 +55,7 @@ MAY_INCLUDE = {
                      "host/remote", "host/lend"},
     "host/remote": {"base", "config", "ring", "store", "worker", "host/shard", "host/handler", "host/lend"},
     "host/lend": {"base", "config", "task", "ring", "store", "worker", "host/shard", "host/handler", "host/pool", "host/remote"},
-    "host/pool": {"base", "config", "task", "ring", "trace", "host/confine", "host/handler"},
+    "host/pool": {"base", "config", "task", "ring", "backtrace", "host/confine", "host/handler"},
     "host/confine": {"base", "config", "ring"},
     "host/membership": {"base", "config", "store", "coord"},
     "view": {"base", "id", "task", "store", "host/membership"},

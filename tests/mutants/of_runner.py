@@ -3,13 +3,13 @@ from noticed_by import UNIT
 
 MUTANTS = [
     # --- why a runner died
-    ("trace: a path of two lines", "runtime/trace/trace.c",
+    ("trace: a path of two lines", "runtime/backtrace/backtrace.c",
      "!*plugin || strchr(plugin, '\\n') ||", '!*plugin ||', [UNIT("trace")]),
-    ("trace: more lines than there is room for", "runtime/trace/trace.c",
-     'if (*lines + count > TRACE_LINES_MAX ||', 'if (!lines ||', [UNIT("trace")]),
-    ("trace: a NUL in a request", "runtime/trace/trace.c",
+    ("trace: more lines than there is room for", "runtime/backtrace/backtrace.c",
+     'if (*lines + count > BACKTRACE_LINES_MAX ||', 'if (!lines ||', [UNIT("trace")]),
+    ("trace: a NUL in a request", "runtime/backtrace/backtrace.c",
      '|| memchr(bytes.data, 0, bytes.size) ||', '||', [UNIT("trace")]),
-    ("trace: more output than was asked for", "runtime/trace/trace.c",
+    ("trace: more output than was asked for", "runtime/backtrace/backtrace.c",
      '                        if (at == count)\n                                return;\n', '', [UNIT("trace")]),
     ("fault: a cause of any size", "runtime/ring/host_side.c",
      'ret->cause_size = cause <= strlen(ret->text) ? cause : 0;', 'ret->cause_size = cause;', [UNIT("ring_hostile")]),

@@ -1,6 +1,6 @@
 /* curl_api.h: libcurl's functions, found when they are first needed. */
-#ifndef QUIVER_COORD_ETCD_CURL_API_H
-#define QUIVER_COORD_ETCD_CURL_API_H
+#ifndef QUIVER_CURL_CURL_API_H
+#define QUIVER_CURL_CURL_API_H
 
 #include <curl/curl.h>
 

@@ -1,4 +1,4 @@
-#include "trace/trace.h"
+#include "backtrace/backtrace.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -26,15 +26,15 @@ static bool next_line(struct span *text, struct span *ret)
 /* --- the request ----------------------------------------------------------------------------------------------------
  */
 
-bool trace_begin(struct buffer *request, const char *plugin)
+bool backtrace_begin(struct buffer *request, const char *plugin)
 {
-        if (!*plugin || strchr(plugin, '\n') || strlen(plugin) > TRACE_REQUEST_MAX / 4)
+        if (!*plugin || strchr(plugin, '\n') || strlen(plugin) > BACKTRACE_REQUEST_MAX / 4)
                 return false;
         buffer_printf(request, "%s\n", plugin);
         return true;
 }
 
-bool trace_add(struct buffer *request, size_t *lines, const char *text, const uint64_t *places, size_t places_count)
+bool backtrace_add(struct buffer *request, size_t *lines, const char *text, const uint64_t *places, size_t places_count)
 {
         struct span rest = span_of_text(text);
         struct span line;
@@ -45,7 +45,7 @@ bool trace_add(struct buffer *request, size_t *lines, const char *text, const ui
                 buffer_put(request, line.data, line.size);
                 buffer_put(request, "\n", 1);
         }
-        if (*lines + count > TRACE_LINES_MAX || request->size > TRACE_REQUEST_MAX) {
+        if (*lines + count > BACKTRACE_LINES_MAX || request->size > BACKTRACE_REQUEST_MAX) {
                 request->size = before;
                 return false;
         }
@@ -60,7 +60,7 @@ static int hex_digit(char c)
         return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static int parse_line(struct span line, struct trace_line *ret)
+static int parse_line(struct span line, struct backtrace_line *ret)
 {
         uint64_t place = 0;
         size_t at = 0;
@@ -68,19 +68,19 @@ static int parse_line(struct span line, struct trace_line *ret)
                 place = place << 4 | (uint64_t)hex_digit(line.data[at]);
         if (!at || at == line.size || line.data[at] != ' ')
                 return -EBADMSG;
-        *ret = (struct trace_line){ .text = { line.data + at + 1, line.size - at - 1 }, .place = place };
+        *ret = (struct backtrace_line){ .text = { line.data + at + 1, line.size - at - 1 }, .place = place };
         return 0;
 }
 
-int trace_parse(struct span bytes, struct trace_request *ret)
+int backtrace_parse(struct span bytes, struct backtrace_request *ret)
 {
         struct span line;
         ret->count = 0;
-        if (bytes.size > TRACE_REQUEST_MAX || memchr(bytes.data, 0, bytes.size) || !next_line(&bytes, &ret->plugin) ||
-                !ret->plugin.size)
+        if (bytes.size > BACKTRACE_REQUEST_MAX || memchr(bytes.data, 0, bytes.size) ||
+                !next_line(&bytes, &ret->plugin) || !ret->plugin.size)
                 return -EBADMSG;
         while (next_line(&bytes, &line))
-                if (ret->count == TRACE_LINES_MAX || parse_line(line, &ret->lines[ret->count++]) < 0)
+                if (ret->count == BACKTRACE_LINES_MAX || parse_line(line, &ret->lines[ret->count++]) < 0)
                         return -EBADMSG;
         return 0;
 }
@@ -98,9 +98,9 @@ static bool is_address(struct span line)
         return true;
 }
 
-void trace_divide(struct span output, struct trace_source *sources, size_t count)
+void backtrace_divide(struct span output, struct backtrace_source *sources, size_t count)
 {
-        struct trace_source *current = NULL;
+        struct backtrace_source *current = NULL;
         struct span line;
         size_t at = 0;
         memset(sources, 0, count * sizeof(*sources));
@@ -132,10 +132,10 @@ static struct span short_place(struct span place)
         return place.size && place.data[0] != '?' ? place : (struct span){ 0 };
 }
 
-/* At most TRACE_NAME_MAX bytes; a template's name may have thousands. */
-static void put_name(struct buffer *to, struct span name, trace_demangle_fn *demangle)
+/* At most BACKTRACE_NAME_MAX bytes; a template's name may have thousands. */
+static void put_name(struct buffer *to, struct span name, backtrace_demangle_fn *demangle)
 {
-        char mangled[TRACE_REQUEST_MAX / 64];
+        char mangled[BACKTRACE_REQUEST_MAX / 64];
         char *readable = NULL;
         if (demangle && name.size > 2 && !memcmp(name.data, "_Z", 2) && name.size < sizeof(mangled)) {
                 memcpy(mangled, name.data, name.size);
@@ -143,8 +143,8 @@ static void put_name(struct buffer *to, struct span name, trace_demangle_fn *dem
                 readable = demangle(mangled);
         }
         struct span shown = readable ? span_of_text(readable) : name;
-        buffer_put(to, shown.data, min_u64(shown.size, TRACE_NAME_MAX));
-        if (shown.size > TRACE_NAME_MAX)
+        buffer_put(to, shown.data, min_u64(shown.size, BACKTRACE_NAME_MAX));
+        if (shown.size > BACKTRACE_NAME_MAX)
                 buffer_put(to, "...", 3);
         free(readable);
 }
@@ -167,7 +167,8 @@ static struct span name_of(struct span line)
         return (struct span){ line.data, size };
 }
 
-bool trace_put_line(struct buffer *to, struct span line, const struct trace_source *source, trace_demangle_fn *demangle)
+bool backtrace_put_line(
+        struct buffer *to, struct span line, const struct backtrace_source *source, backtrace_demangle_fn *demangle)
 {
         struct span rest = source->lines;
         struct span function;
@@ -196,7 +197,7 @@ bool trace_put_line(struct buffer *to, struct span line, const struct trace_sour
 /* --- the answer -----------------------------------------------------------------------------------------------------
  */
 
-const char *trace_next(struct span *answer)
+const char *backtrace_next(struct span *answer)
 {
         const char *text = answer->data;
         const char *end = answer->size ? memchr(text, 0, answer->size) : NULL;

@@ -1,4 +1,4 @@
-#include "trace/trace_command.h"
+#include "backtrace/backtrace_command.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -13,13 +13,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "backtrace/backtrace.h"
 #include "base/memory.h"
-#include "trace/trace.h"
 
 #define CPU_SECONDS_MAX 3
 #define MEMORY_MAX      ((rlim_t)1 << 30) /* debug information of a large plugin */
 #define OUTPUT_MAX      ((size_t)1 << 20) /* of addr2line */
-#define PLACES_MAX      TRACE_LINES_MAX
+#define PLACES_MAX      BACKTRACE_LINES_MAX
 
 /* What it reads may be wrong on purpose: a name or a file that makes its reader spin or grow ends this process and
  * nothing else.  The parent kills it if it waits. */
@@ -27,7 +27,7 @@ static void limit_myself(pid_t parent)
 {
         const struct rlimit cpu = { CPU_SECONDS_MAX, CPU_SECONDS_MAX };
         const struct rlimit memory = { MEMORY_MAX, MEMORY_MAX };
-        const struct rlimit output = { TRACE_ANSWER_MAX, TRACE_ANSWER_MAX };
+        const struct rlimit output = { BACKTRACE_ANSWER_MAX, BACKTRACE_ANSWER_MAX };
         const struct rlimit none = { 0, 0 };
         (void)setpgid(0, 0); /* addr2line is killed with it */
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -90,7 +90,7 @@ static _Noreturn void exec_addr2line(int out, char *const *args)
 }
 
 /* Asks addr2line about each line that has a place.  0 with its output; -ENOENT: it is not installed. */
-static int ask_addr2line(const struct trace_request *request, struct buffer *output)
+static int ask_addr2line(const struct backtrace_request *request, struct buffer *output)
 {
         static char numbers[PLACES_MAX][24];
         char *args[PLACES_MAX + 8] = { "addr2line", "-a", "-f", "-i", "-e" };
@@ -136,20 +136,20 @@ static const char *what_is_missing(bool has_places, bool has_lines, int asked)
         return "file and line are unknown: the plugin has no debug information; compile and link it with -g";
 }
 
-static void answer(const struct trace_request *request, struct buffer *to)
+static void answer(const struct backtrace_request *request, struct buffer *to)
 {
-        static const struct trace_source nowhere = { { 0 } };
-        static struct trace_source sources[PLACES_MAX];
+        static const struct backtrace_source nowhere = { { 0 } };
+        static struct backtrace_source sources[PLACES_MAX];
         struct buffer output = { 0 };
         size_t places = 0;
         bool has_lines = false;
         for (size_t i = 0; i < request->count; i++)
                 places += request->lines[i].place != 0;
         int asked = places ? ask_addr2line(request, &output) : 0;
-        trace_divide((struct span){ (const char *)output.data, output.size }, sources, places);
+        backtrace_divide((struct span){ (const char *)output.data, output.size }, sources, places);
         for (size_t i = 0, at = 0; i < request->count; i++) {
-                const struct trace_line *line = &request->lines[i];
-                has_lines |= trace_put_line(to, line->text, line->place ? &sources[at++] : &nowhere, demangle);
+                const struct backtrace_line *line = &request->lines[i];
+                has_lines |= backtrace_put_line(to, line->text, line->place ? &sources[at++] : &nowhere, demangle);
                 buffer_put(to, "", 1);
         }
         const char *missing = what_is_missing(places, has_lines, asked);
@@ -159,7 +159,7 @@ static void answer(const struct trace_request *request, struct buffer *to)
 
 int cmd_trace(int argc, char **argv)
 {
-        static struct trace_request request;
+        static struct backtrace_request request;
         struct buffer bytes = { 0 };
         struct buffer text = { 0 };
         long parent = argc > 1 ? strtol(argv[1], NULL, 10) : 0;
@@ -168,12 +168,12 @@ int cmd_trace(int argc, char **argv)
                 return 2;
         }
         limit_myself((pid_t)parent);
-        if (read_all(STDIN_FILENO, TRACE_REQUEST_MAX, &bytes) < 0 ||
-                trace_parse((struct span){ (const char *)bytes.data, bytes.size }, &request) < 0)
+        if (read_all(STDIN_FILENO, BACKTRACE_REQUEST_MAX, &bytes) < 0 ||
+                backtrace_parse((struct span){ (const char *)bytes.data, bytes.size }, &request) < 0)
                 _exit(EXIT_FAILURE);
         find_demangler();
         answer(&request, &text);
-        ssize_t n = text.size <= TRACE_ANSWER_MAX ? write(STDOUT_FILENO, text.data, text.size) : -1;
+        ssize_t n = text.size <= BACKTRACE_ANSWER_MAX ? write(STDOUT_FILENO, text.data, text.size) : -1;
         /* The destructors of the C++ library are not needed. */
         _exit(n == (ssize_t)text.size ? EXIT_SUCCESS : EXIT_FAILURE);
 }

@@ -1,4 +1,4 @@
-#include "coord/etcd/http.h"
+#include "curl/curl_http.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,30 +9,32 @@
 #include <utlist.h>
 
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "base/strings.h"
-#include "coord/etcd/curl_api.h"
+#include "curl/curl_api.h"
 
 /* A connection on which nothing happens is looked at after this time: a watch may be silent for hours, and what stands
  * between may have forgotten the connection. */
 #define KEEPALIVE_IDLE_S     10L
 #define KEEPALIVE_INTERVAL_S 5L
 #define DESCRIPTORS_SEEN     1024
+#define RETRY_AFTER_MAX_S    UINT64_C(86400)
 
-struct etcd_http {
+struct curl_http {
         const struct curl_api *curl;
         CURLM *multi;
         uv_loop_t *loop;
         uv_timer_t timer;
         struct tls_files tls;
-        struct etcd_exchange *exchanges; /* under way */
-        struct etcd_exchange *aborted;   /* done() is yet to be called */
+        struct curl_exchange *exchanges; /* under way */
+        struct curl_exchange *aborted;   /* done() is yet to be called */
         void (*freed)(void *self);
         void *freed_self;
 };
 
 struct http_socket {
         uv_poll_t poll;
-        struct etcd_http *http;
+        struct curl_http *http;
         curl_socket_t fd;
 };
 
@@ -51,9 +53,9 @@ static bool is_about_trust(CURLcode code)
                code == CURLE_SSL_CERTPROBLEM || code == CURLE_SSL_ISSUER_ERROR;
 }
 
-static void detach(struct etcd_exchange *exchange)
+static void detach(struct curl_exchange *exchange)
 {
-        struct etcd_http *http = exchange->http;
+        struct curl_http *http = exchange->http;
         if (!exchange->easy)
                 return;
         (void)http->curl->multi_remove_handle(http->multi, exchange->easy);
@@ -63,10 +65,13 @@ static void detach(struct etcd_exchange *exchange)
         DL_DELETE(http->exchanges, exchange);
 }
 
-static void finish(struct etcd_exchange *exchange, CURLcode code)
+static void finish(struct curl_exchange *exchange, CURLcode code)
 {
         const struct curl_api *curl = exchange->http->curl;
+        curl_off_t after_s = 0;
         (void)curl->easy_getinfo(exchange->easy, CURLINFO_RESPONSE_CODE, &exchange->http_code);
+        (void)curl->easy_getinfo(exchange->easy, CURLINFO_RETRY_AFTER, &after_s);
+        exchange->retry_after_ms = after_s > 0 ? min_u64((uint64_t)after_s, RETRY_AFTER_MAX_S) * 1000 : 0;
         if (exchange->is_too_long) {
                 exchange->status = -EMSGSIZE;
                 (void)error_set(&exchange->error, 0, "the answer has more than %zu bytes", exchange->reply_max);
@@ -82,11 +87,11 @@ static void finish(struct etcd_exchange *exchange, CURLcode code)
 
 /* Owners are called here only, outside of libcurl, and may start and cancel exchanges.  One at a time: each call may
  * change the lists. */
-static void deliver(struct etcd_http *http)
+static void deliver(struct curl_http *http)
 {
         CURLMsg *message;
         int left;
-        for (struct etcd_exchange *at = http->exchanges; at;) {
+        for (struct curl_exchange *at = http->exchanges; at;) {
                 if (!at->has_more) {
                         at = at->next;
                         continue;
@@ -104,13 +109,13 @@ static void deliver(struct etcd_http *http)
                 finish(owner, code);
         }
         while (http->aborted) {
-                struct etcd_exchange *exchange = http->aborted;
+                struct curl_exchange *exchange = http->aborted;
                 DL_DELETE(http->aborted, exchange);
                 exchange->done(exchange);
         }
 }
 
-static void act(struct etcd_http *http, curl_socket_t fd, int events)
+static void act(struct curl_http *http, curl_socket_t fd, int events)
 {
         int running;
         (void)http->curl->multi_socket_action(http->multi, fd, events, &running);
@@ -126,7 +131,7 @@ static void on_timer(uv_timer_t *timer)
 
 static int set_timer(CURLM *multi, long timeout_ms, void *self)
 {
-        struct etcd_http *http = self;
+        struct curl_http *http = self;
         (void)multi;
         if (http->aborted)
                 timeout_ms = 0;
@@ -153,7 +158,7 @@ static void on_socket_closed(uv_handle_t *handle)
 
 static int set_socket(CURL *easy, curl_socket_t fd, int what, void *self, void *known)
 {
-        struct etcd_http *http = self;
+        struct curl_http *http = self;
         struct http_socket *socket = known;
         (void)easy;
         if (what == CURL_POLL_REMOVE) {
@@ -189,7 +194,7 @@ static curl_socket_t open_socket(void *self, curlsocktype purpose, struct curl_s
 
 static size_t take_reply(char *data, size_t size, size_t count, void *self)
 {
-        struct etcd_exchange *exchange = self;
+        struct curl_exchange *exchange = self;
         size_t bytes = size * count;
         if (bytes > exchange->reply_max || exchange->reply.size > exchange->reply_max - bytes) {
                 exchange->is_too_long = true;
@@ -204,7 +209,7 @@ static size_t take_reply(char *data, size_t size, size_t count, void *self)
  * be dead, and a transaction may have been executed by then. */
 static size_t give_body(char *to, size_t size, size_t count, void *self)
 {
-        struct etcd_exchange *exchange = self;
+        struct curl_exchange *exchange = self;
         size_t left = exchange->body.size - exchange->body_at;
         size_t bytes = left < size * count ? left : size * count;
         exchange->was_sent = true;
@@ -213,17 +218,17 @@ static size_t give_body(char *to, size_t size, size_t count, void *self)
         return bytes;
 }
 
-static void add_header(struct etcd_exchange *exchange, const char *text)
+static void add_header(struct curl_exchange *exchange, const char *text)
 {
         exchange->headers = memory_or_abort(exchange->http->curl->slist_append(exchange->headers, text));
 }
 
-static void set_headers(struct etcd_exchange *exchange)
+static void set_headers(struct curl_exchange *exchange)
 {
         add_header(exchange, "Content-Type: application/json");
         add_header(exchange, "Expect:");
-        /* A member that is cut off from the others ends the stream instead of staying silent. */
-        add_header(exchange, "Grpc-Metadata-hasleader: true");
+        for (size_t i = 0; exchange->lines && i < exchange->lines->count; i++)
+                add_header(exchange, exchange->lines->items[i]);
         if (exchange->token) {
                 char *text = text_printf("Authorization: %s", exchange->token);
                 add_header(exchange, text);
@@ -231,7 +236,7 @@ static void set_headers(struct etcd_exchange *exchange)
         }
 }
 
-static void set_body(struct etcd_exchange *exchange)
+static void set_body(struct curl_exchange *exchange)
 {
         const struct curl_api *curl = exchange->http->curl;
         CURL *easy = exchange->easy;
@@ -244,7 +249,7 @@ static void set_body(struct etcd_exchange *exchange)
 }
 
 /* Certificates and names are verified, as libcurl does unless it is told otherwise. */
-static void set_trust(const struct etcd_http *http, CURL *easy)
+static void set_trust(const struct curl_http *http, CURL *easy)
 {
         const struct curl_api *curl = http->curl;
         (void)curl->easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
@@ -256,7 +261,7 @@ static void set_trust(const struct etcd_http *http, CURL *easy)
                 (void)curl->easy_setopt(easy, CURLOPT_SSLKEY, http->tls.key_file);
 }
 
-void etcd_http_start(struct etcd_http *http, struct etcd_exchange *exchange)
+void curl_http_start(struct curl_http *http, struct curl_exchange *exchange)
 {
         const struct curl_api *curl = http->curl;
         CURL *easy = memory_or_abort(curl->easy_init());
@@ -267,6 +272,7 @@ void etcd_http_start(struct etcd_http *http, struct etcd_exchange *exchange)
         exchange->was_sent = exchange->has_more = exchange->is_too_long = exchange->is_untrusted = false;
         exchange->status = 0;
         exchange->http_code = 0;
+        exchange->retry_after_ms = 0;
         exchange->error.text[0] = exchange->text[0] = 0;
         set_headers(exchange);
         set_body(exchange);
@@ -294,7 +300,7 @@ void etcd_http_start(struct etcd_http *http, struct etcd_exchange *exchange)
         (void)curl->multi_add_handle(http->multi, easy);
 }
 
-void etcd_http_cancel(struct etcd_exchange *exchange)
+void curl_http_cancel(struct curl_exchange *exchange)
 {
         if (exchange->easy)
                 detach(exchange);
@@ -302,10 +308,10 @@ void etcd_http_cancel(struct etcd_exchange *exchange)
                 DL_DELETE(exchange->http->aborted, exchange);
 }
 
-void etcd_http_abort_all(struct etcd_http *http)
+void curl_http_abort_all(struct curl_http *http)
 {
         while (http->exchanges) {
-                struct etcd_exchange *exchange = http->exchanges;
+                struct curl_exchange *exchange = http->exchanges;
                 detach(exchange);
                 exchange->status = -ECONNABORTED;
                 (void)error_set(&exchange->error, 0, "another server is tried");
@@ -315,7 +321,7 @@ void etcd_http_abort_all(struct etcd_http *http)
                 (void)uv_timer_start(&http->timer, on_timer, 0, 0);
 }
 
-void etcd_exchange_free(struct etcd_exchange *exchange)
+void curl_exchange_free(struct curl_exchange *exchange)
 {
         buffer_free(&exchange->body);
         buffer_free(&exchange->reply);
@@ -338,12 +344,12 @@ static CURLM *make_multi(const struct curl_api *curl)
         return multi;
 }
 
-struct etcd_http *etcd_http_new(uv_loop_t *loop, const struct etcd_http_options *options, struct error *error)
+struct curl_http *curl_http_new(uv_loop_t *loop, const struct curl_http_options *options, struct error *error)
 {
         const struct curl_api *curl = curl_api(error);
         if (!curl)
                 return NULL;
-        struct etcd_http *http = memory_zero(1, sizeof(*http));
+        struct curl_http *http = memory_zero(1, sizeof(*http));
         http->curl = curl;
         http->loop = loop;
         http->tls = tls_files_copy(&options->tls);
@@ -359,7 +365,7 @@ struct etcd_http *etcd_http_new(uv_loop_t *loop, const struct etcd_http_options 
 
 static void on_timer_closed(uv_handle_t *handle)
 {
-        struct etcd_http *http = handle->data;
+        struct curl_http *http = handle->data;
         void (*freed)(void *self) = http->freed;
         void *self = http->freed_self;
         tls_files_free(&http->tls);
@@ -367,7 +373,7 @@ static void on_timer_closed(uv_handle_t *handle)
         freed(self);
 }
 
-void etcd_http_free(struct etcd_http *http, void (*freed)(void *self), void *self)
+void curl_http_free(struct curl_http *http, void (*freed)(void *self), void *self)
 {
         http->freed = freed;
         http->freed_self = self;

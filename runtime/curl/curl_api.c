@@ -1,4 +1,4 @@
-#include "coord/etcd/curl_api.h"
+#include "curl/curl_api.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -38,8 +38,8 @@ static void load(void)
         void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
         if (!library) {
                 (void)error_set(&problem, 0,
-                        "etcd is spoken to with libcurl, which cannot be loaded (%s); install it: apt-get install "
-                        "libcurl4",
+                        "libcurl, which speaks to etcd and to receivers of traces, cannot be loaded (%s); install it: "
+                        "apt-get install libcurl4",
                         dlerror());
                 return;
         }
