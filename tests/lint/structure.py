@@ -43,15 +43,15 @@ MAY_INCLUDE = {
     "guard": {"base", "ring", "store", "coord"},
     # host/ itself puts its rooms together; none of them knows it.
     "host": {"base", "id", "config", "task", "ring", "store", "coord", "guard", "http", "view", "look", "schedule", "host/shard", "host/handler", "host/pool",
-             "host/confine", "host/limit", "host/lend", "host/membership", "host/remote", "host/report", "host/schedule", "host/service", "worker"},
+             "host/confine", "host/limit", "host/lend", "host/membership", "host/remote", "host/report", "host/schedule", "host/service", "trace", "worker"},
     "host/service": {"base", "id", "coord", "ring", "store", "host/pool"},
-    "host/report": {"base", "config", "task", "store", "http", "view", "host/shard", "host/handler", "host/limit", "host/pool",
+    "host/report": {"trace", "base", "config", "task", "store", "http", "view", "host/shard", "host/handler", "host/limit", "host/pool",
                     "host/membership", "host/remote", "host/schedule"},
     "host/schedule": {"base", "config", "store", "look", "schedule"},
     "host/limit": {"base", "config", "task", "store"},
-    "host/shard": {"base", "config", "task", "ring", "store", "schedule", "worker", "host/handler", "host/limit", "host/pool",
+    "host/shard": {"trace", "base", "config", "task", "ring", "store", "schedule", "worker", "host/handler", "host/limit", "host/pool",
                    "host/membership"},
-    "host/handler": {"base", "config", "task", "ring", "store", "host/limit", "host/shard", "host/pool", "host/membership",
+    "host/handler": {"trace", "base", "config", "task", "ring", "store", "host/limit", "host/shard", "host/pool", "host/membership",
                      "host/remote", "host/lend"},
     "host/remote": {"base", "config", "ring", "store", "worker", "host/shard", "host/handler", "host/lend"},
     "host/lend": {"base", "config", "task", "ring", "store", "worker", "host/shard", "host/handler", "host/pool", "host/remote"},
@@ -62,7 +62,7 @@ MAY_INCLUDE = {
     "look": {"base", "task", "store", "coord", "view", "schedule"},
     "client": {"base", "id", "config", "task", "store", "coord", "view", "worker"},
     "http": {"base", "config", "task", "store", "coord", "view", "look", "worker", "schedule"},
-    "cli": {"base", "id", "config", "task", "ring", "coord", "client", "view", "look", "host", "runner", "guard", "schedule", "tls"},
+    "cli": {"trace", "base", "id", "config", "task", "ring", "coord", "client", "view", "look", "host", "runner", "guard", "schedule", "tls"},
     "worker": {"base", "task", "ring", "store", "view"},
 }
 # The files that put a host together out of its parts.
