@@ -328,3 +328,25 @@ def test_a_task_on_a_borrowed_seat_is_recorded_once_by_its_owner(quiver, root, t
         assert all(span["attributes"]["quiver.outcome"] == "done" for span in spans)
     finally:
         fleet.close()
+
+
+def test_over_https_only_a_receiver_that_is_trusted_gets_spans(host, root, tmp_path):
+    made = tmp_path / "receiver.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                    "-subj", "/CN=receiver", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", tmp_path / "key.pem",
+                    "-out", tmp_path / "ca.pem"], check=True, capture_output=True)
+    made.write_text((tmp_path / "ca.pem").read_text() + (tmp_path / "key.pem").read_text())
+    receiver = Receiver(certificate=made)
+    try:
+        configure(host, root, tmp_path, settings(receiver)).start()
+        host.submit([{"handler": "work", "key": "k", "payload": "1"}])
+        host.wait_for_log("event=traces-failing")
+        assert receiver.requests == 0 and "certificate" in host.log()
+        host.stop()
+        host.config.write_text(host.config.read_text().replace("ratio = 1.0;", f'ratio = 1.0; tls = {{ ca_file = "{tmp_path}/ca.pem"; }};'))
+        host.start()
+        host.submit([{"handler": "work", "key": "k", "payload": "2"}])
+        wait_until(lambda: len(receiver.spans) == 2, "those of the second host are taken")
+        assert not receiver.problems
+    finally:
+        receiver.close()

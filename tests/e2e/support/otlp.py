@@ -5,6 +5,7 @@
 import http.server
 import json
 import re
+import ssl
 import sys
 import threading
 import time
@@ -73,7 +74,8 @@ def read_request(body):
 class Receiver:
     """Keeps what it gets in `spans`.  `answers` are given before all others: (status, headers), or seconds of silence."""
 
-    def __init__(self, port=0):
+    def __init__(self, port=0, certificate=None):
+        """`certificate`: a file with it and its key; then it is https."""
         self.spans, self.problems, self.answers, self.requests, self.heads = [], [], [], 0, []
         receiver = self
 
@@ -110,7 +112,11 @@ class Receiver:
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
         self.server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self.server.server_port}/v1/traces"
+        if certificate:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
+        self.url = f"http{'s' if certificate else ''}://127.0.0.1:{self.server.server_port}/v1/traces"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def close(self):
