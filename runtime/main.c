@@ -3,13 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backtrace/backtrace_command.h"
 #include "base/error.h"
 #include "base/version.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "guard/guard.h"
 #include "runner/runner.h"
-#include "trace/trace_command.h"
 
 static const struct command commands[] = {
         { "run", cmd_run, "run a host in the foreground" },

@@ -58,7 +58,11 @@ static int add_header(struct strings *env, const char *prefix, const char *heade
                 name[i] = (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ? c : '_';
         }
         name[i] = 0;
-        return strings_addf(env, "%s_%s=%s", prefix, name, value);
+        int r = strings_addf(env, "%s_%s=%s", prefix, name, value);
+        /* Tools that trace look for these two by their own names. */
+        if (!r && (!strcmp(name, "TRACEPARENT") || !strcmp(name, "TRACESTATE")) && !strcmp(prefix, "QUIVER_HEADER"))
+                r = strings_addf(env, "%s=%s", name, value);
+        return r;
 }
 
 static int add_header64(struct strings *env, const struct qv_header2 *header)

@@ -24,12 +24,17 @@ static inline uint64_t clock_boot_ms(void)
         return clock_boot_ns() / NS_PER_MS;
 }
 
-/* CLOCK_REALTIME in milliseconds since 1970. */
-static inline uint64_t clock_wall_ms(void)
+/* CLOCK_REALTIME, since 1970. */
+static inline uint64_t clock_wall_ns(void)
 {
         struct timespec t;
         (void)clock_gettime(CLOCK_REALTIME, &t);
-        return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / NS_PER_MS;
+        return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+static inline uint64_t clock_wall_ms(void)
+{
+        return clock_wall_ns() / NS_PER_MS;
 }
 
 #endif

@@ -22,6 +22,7 @@ static enum log_level highest = LEVEL_INFO;
 static enum log_format form = FORMAT_LOGFMT;
 static struct journal journal = { .fd = -1 };
 static char *journal_path;
+static char *file_path;
 static pthread_mutex_t journal_lock = PTHREAD_MUTEX_INITIALIZER; /* a library's thread may log, too */
 static const char *const names[] = { "error", "warn", "info", "debug" };
 
@@ -143,7 +144,17 @@ int log_to_file(const char *path, struct error *error)
                 return error_set(error, -errno, "cannot open the log file %s: %s", path, strerror(errno));
         int r = dup2(fd, STDERR_FILENO) < 0 ? -errno : 0;
         (void)close(fd);
-        return r < 0 ? error_set(error, r, "cannot write to the log file %s: %s", path, strerror(-r)) : 0;
+        if (r < 0)
+                return error_set(error, r, "cannot write to the log file %s: %s", path, strerror(-r));
+        char *copy = text_copy(path); /* `path` may be what log_file_get() gave */
+        free(file_path);
+        file_path = copy;
+        return 0;
+}
+
+const char *log_file_get(void)
+{
+        return file_path;
 }
 
 static bool is_plain(const char *value)

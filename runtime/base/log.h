@@ -37,6 +37,8 @@ const char *log_journal_get(void);
 /* Makes the file the process's standard error, and so that of its log and of the guard; made if it is not there, for
  * this user only.  Called again, after the file was renamed, it makes a new one.  0, or -errno with the text set. */
 int log_to_file(const char *path, struct error *error);
+/* The path that log_to_file() was given; NULL: none. */
+const char *log_file_get(void);
 
 /* `event` is lower case, its words joined by hyphens; `format` gives the rest of the line as key=value pairs.  Values
  * that may hold spaces go through log_quote(). */

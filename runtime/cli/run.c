@@ -83,7 +83,7 @@ int cmd_run(int argc, char **argv)
                          "If the store does not answer, it gives up once its leases are over anyway, and exits with 1; "
                          "a third\nsignal: at once.\n"
                          "SIGHUP: takes up changed settings and plugins, as quiver reload does.\n"
-                         "SIGUSR1: opens log.file anew, after it was renamed.",
+                         "SIGUSR1: opens log.file anew, after it was renamed; SIGHUP does that, too.",
                 OPTIONS_TABLE(table),
                 .hint = "it takes options only",
                 .examples =

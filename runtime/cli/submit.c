@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/print.h"
+#include "trace/context.h"
 #include "view/json.h"
 #include "view/task.h"
 #include "view/text.h"
@@ -128,6 +129,8 @@ static int submit_one(struct cli_store *s, struct submit_request *request)
         struct error error;
         if (request->payload && task_options_take_payload(&request->task, request->payload, &error) < 0)
                 return cli_fail(s->command, -EINVAL, error.text);
+        if (request->traceparent)
+                task_options_add_trace(&request->task, request->traceparent, request->tracestate);
         if (request->has_wait) {
                 /* It must outlast the wait, and whoever asks a moment late. */
                 task->reply_ms = s->config.store.results.reply_ttl_ms;
@@ -174,6 +177,23 @@ static int submit(struct cli_store *s, void *self)
         return request->is_lines || request->is_json_lines ? submit_lines(s, request) : submit_one(s, request);
 }
 
+/* The trace that the command runs in, as tools hand it on; what is no traceparent there is nobody's mistake here. */
+static int take_trace(const struct options *o, struct submit_request *request)
+{
+        struct trace_context context;
+        const char *parent = getenv("TRACEPARENT");
+        const char *state = getenv("TRACESTATE");
+        if (request->traceparent && !trace_context_parse(span_of_text(request->traceparent), &context))
+                return options_wrong(o, "--traceparent %s is none; say 00-TRACE-SPAN-FLAGS, such as %s",
+                        request->traceparent, "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
+        if (request->traceparent || !parent || !trace_context_parse(span_of_text(parent), &context))
+                return EXIT_DONE;
+        request->traceparent = parent;
+        if (state && *state && strlen(state) <= TASK_HEADER_MAX)
+                request->tracestate = state;
+        return EXIT_DONE;
+}
+
 static int check_words(const struct options *o, struct submit_request *request)
 {
         bool is_stream = request->is_lines || request->is_json_lines;
@@ -195,7 +215,7 @@ static int check_words(const struct options *o, struct submit_request *request)
                 return options_wrong(o, "--idempotency-key is for one task; a JSON line has its own: idempotency_key");
         if (!is_stream && request->has_skip_bad)
                 return options_wrong(o, "--skip-bad is for --lines and --json-lines");
-        return EXIT_DONE;
+        return take_trace(o, request);
 }
 
 static const char about[] =
@@ -228,6 +248,7 @@ int cmd_submit(int argc, char **argv)
                 TASK_OPTIONS(&q.task),
                 OPT_TEXT("--idempotency-key KEY", &q.task.task.idempotency_key,
                         "safe to repeat within a day: taken once"),
+                OPT_TEXT("--traceparent TEXT", &q.traceparent, "the trace that it is part of, instead of $TRACEPARENT"),
                 OPT_FLAG("--wait", &q.has_wait, "wait for the outcome; prints the result"),
                 OPT_DURATION("--wait-for TIME", &q.wait_ms, 1, "the same, but no longer than TIME"),
                 OPT_FLAG("--lines", &q.is_lines,

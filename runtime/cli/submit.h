@@ -9,6 +9,8 @@ struct submit_request {
         const char *config;
         struct task_options task; /* for lines: what each begins with */
         const char *payload;      /* as given; NULL: none */
+        const char *traceparent;  /* of the trace that they are part of; NULL: of none */
+        const char *tracestate;   /* NULL: none */
         bool is_lines;
         bool is_json_lines;
         bool has_skip_bad;

@@ -150,6 +150,8 @@ static int gather(struct stream *st, bool *ret_is_end)
                         return r;
                 }
                 r = st->request->is_json_lines ? parse_json(line, &error) : parse_plain(line, &error);
+                if (r == 0 && st->request->traceparent)
+                        task_options_add_trace(&line->task, st->request->traceparent, st->request->tracestate);
                 if (r == 0)
                         r = check(st, line, &error);
                 if (r == 0) {

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "base/base64.h"
@@ -92,6 +93,16 @@ int task_options_take_header64(void *self, const char *value, struct error *erro
         const char *name = NULL;
         int r = split_header(self, value, &name, &value, error);
         return r < 0 ? r : add_header64(self, name, value, error);
+}
+
+void task_options_add_trace(struct task_options *t, const char *parent, const char *state)
+{
+        struct error error;
+        for (size_t i = 0; i < t->task.headers_count; i++)
+                if (!strcasecmp(t->task.headers[i].name, "traceparent"))
+                        return;
+        if (add_header(t, "traceparent", parent, &error) == 0 && state)
+                (void)add_header(t, "tracestate", state, &error);
 }
 
 /* --- a line of JSON ----------------------------------------------------------------------------------------------- */

@@ -58,6 +58,9 @@ int task_options_take_header64(void *self, const char *value, struct error *erro
  * text is the JSON itself. `object` must outlive the task.  0 or -EINVAL. */
 int task_options_take_json(struct task_options *t, const json_t *object, struct error *error);
 
+/* Puts the task into a trace, unless it has a traceparent or no room for one.  `state` may be NULL. */
+void task_options_add_trace(struct task_options *t, const char *parent, const char *state);
+
 /* The payload from a word: the word itself, or all of standard input for "-". */
 int task_options_take_payload(struct task_options *t, const char *word, struct error *error);
 

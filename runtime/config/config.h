@@ -139,6 +139,16 @@ struct log_config {
         uint32_t rate; /* lines per second and runner */
 };
 
+/* Where spans of tasks are sent. */
+struct traces_config {
+        char *url; /* NULL: nowhere */
+        double ratio;
+        uint32_t queue;
+        struct strings headers;
+        char *headers_file; /* NULL: none */
+        struct tls_config tls;
+};
+
 struct retry_config {
         uint32_t attempts;
         uint64_t backoff_ms;
@@ -289,6 +299,7 @@ struct config {
         struct host_config host;
         struct http_config http;
         struct log_config log;
+        struct traces_config traces;
         struct reload_config reload;
         struct schedule_config *schedules;
         size_t schedules_count;

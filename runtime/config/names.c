@@ -84,6 +84,42 @@ int name_check_listen(const char *text, struct error *error)
                 error, -EINVAL, "\"%.80s\" is not ADDRESS:PORT, such as \"127.0.0.1:7070\" or \"[::1]:7070\"", text);
 }
 
+int name_check_traces_url(const char *text, struct error *error)
+{
+        size_t scheme = !strncmp(text, "http://", 7) ? 7 : !strncmp(text, "https://", 8) ? 8 : 0;
+        size_t place = scheme ? strcspn(text + scheme, "/") : 0;
+        for (const unsigned char *c = (const unsigned char *)text; *c; c++)
+                if (*c <= ' ' || *c == 0x7f)
+                        place = 0;
+        /* A URL is shown and logged. */
+        if (place && memchr(text + scheme, '@', place))
+                return error_set(error, -EINVAL, "has a login; write it as a header into traces.headers_file");
+        if (!place)
+                return error_set(error, -EINVAL,
+                        "\"%.80s\" is not http://HOST:PORT/PATH or https://HOST:PORT/PATH, such as "
+                        "\"http://127.0.0.1:4318/v1/traces\"",
+                        text);
+        return 0;
+}
+
+int name_check_header_line(const char *text, struct error *error)
+{
+        static const char *const secrets[] = { "authorization", "cookie", "token", "key", "secret", "password" };
+        char name[65] = "";
+        size_t size = strspn(text, LETTERS DIGITS "-_.");
+        bool is_good = size >= 1 && size < sizeof(name) && text[size] == ':';
+        for (const unsigned char *c = (const unsigned char *)text; *c; c++)
+                is_good &= *c >= ' ' && *c != 0x7f;
+        if (!is_good)
+                return error_set(error, -EINVAL, "\"%.40s\" is not NAME: VALUE", text);
+        for (size_t i = 0; i < size; i++)
+                name[i] = (char)tolower((unsigned char)text[i]);
+        for (size_t i = 0; i < sizeof(secrets) / sizeof(secrets[0]); i++)
+                if (strstr(name, secrets[i]))
+                        return error_set(error, -EINVAL, "%s may be a secret; write it into headers_file", name);
+        return 0;
+}
+
 int name_check_plugin(const char *text, struct error *error)
 {
         size_t size = strlen(text);

@@ -16,6 +16,10 @@ int name_check_environment(const char *text, struct error *error);
 int name_check_limit_by(const char *text, struct error *error);
 /* ADDRESS:PORT */
 int name_check_listen(const char *text, struct error *error);
+/* http: or https:, without a login. */
+int name_check_traces_url(const char *text, struct error *error);
+/* NAME: VALUE, of a header that is no secret. */
+int name_check_header_line(const char *text, struct error *error);
 /* A file in the plugins folder, or an absolute path. */
 /* A point in time with its zone. */
 int name_check_time(const char *text, struct error *error);

@@ -305,7 +305,7 @@ static const char *const format_words[] = { "logfmt", "json", "journal", NULL };
 
 static const struct field log_fields[] = {
         PATH("file", log_config, file, NULL, "standard error", RESTART,
-                "The file that a host logs to; SIGUSR1 opens it anew after it was renamed."),
+                "The file that a host logs to; SIGUSR1 or SIGHUP opens it anew after it was renamed."),
         CHOICE("format", log_config, format, "logfmt", format_words, RESTART,
                 "`logfmt`, `json` (an object a line), or `journal`: fields for systemd's journal, by its native "
                 "protocol. "
@@ -318,6 +318,33 @@ static const struct field log_fields[] = {
                 "started with."),
 };
 static const struct group log_table = TABLE(log_fields);
+
+static const struct field traces_tls_fields[] = {
+        PATH("ca_file", tls_config, ca_file, NULL, "the system's", RESTART,
+                "The authorities (PEM) that may have signed the receiver's certificate."),
+        PATH("cert_file", tls_config, cert_file, NULL, "none", RESTART,
+                "The host's own certificate (PEM), for a receiver that asks for one."),
+        PATH("key_file", tls_config, key_file, NULL, "none", RESTART,
+                "Its key, without a passphrase; only the host's user may read it."),
+};
+static const struct group traces_tls_table = TABLE(traces_tls_fields);
+
+static const struct field traces_fields[] = {
+        TEXT("url", traces_config, url, "none: traces are off", name_check_traces_url, LIVE,
+                "The receiver of spans, by OTLP/HTTP in JSON, such as `http://127.0.0.1:4318/v1/traces`."),
+        NUMBER("ratio", traces_config, ratio, "0.1", 0, 1, LIVE,
+                "Of the traces that begin here, so many are recorded; the same ones on every host. A trace that a "
+                "producer began is recorded if its `traceparent` says so."),
+        COUNT("queue", traces_config, queue, "4096", 64, 1e6, LIVE,
+                "Spans that wait to be sent; further ones are dropped and counted. A span takes about 1 KiB."),
+        TEXTS("headers", traces_config, headers, "none", name_check_header_line, LIVE,
+                "Headers of each request, `NAME: VALUE`. What is secret goes into `headers_file`."),
+        PATH("headers_file", traces_config, headers_file, NULL, "none", LIVE,
+                "A file of further headers, one a line (`Authorization: Bearer …`); only the host's user may read it."),
+        GROUP("tls", traces_config, tls, &traces_tls_table,
+                "`https:`: whom to trust; certificates are always verified."),
+};
+static const struct group traces_table = TABLE(traces_fields);
 
 static const char *const writable_words[] = { "refuse", "allow", NULL };
 
@@ -537,6 +564,7 @@ static const struct field config_fields[] = {
         GROUP("host", config, host, &host_table, "This host."),
         GROUP("http", config, http, &http_table, "Intake, API, health and metrics over HTTP: see HTTP.md."),
         GROUP("log", config, log, &log_table, "What is written to standard error."),
+        GROUP("traces", config, traces, &traces_table, "Where spans of tasks are sent: see OPERATIONS.md."),
         GROUP("reload", config, reload, &reload_table, "How a new version of a handler replaces the old one."),
         NAMED("schedules", config, schedules, schedules_count, schedule_config, &schedule_table, LIVE,
                 schedule_name_check,

@@ -234,7 +234,7 @@ static void clean_up(struct guard *g)
 int cmd_guard(int argc, char **argv)
 {
         static struct guard g;
-        if (argc != 3 || fcntl(GUARD_FD_ORDERS, F_GETFD) < 0 || fcntl(GUARD_FD_LEASES, F_GETFD) < 0) {
+        if (argc != 4 || fcntl(GUARD_FD_ORDERS, F_GETFD) < 0 || fcntl(GUARD_FD_LEASES, F_GETFD) < 0) {
                 (void)fprintf(stderr, "quiver guard: only a host starts this command\n");
                 return 2;
         }
@@ -254,7 +254,11 @@ int cmd_guard(int argc, char **argv)
         g.orders.data = &g;
         (void)uv_poll_start(&g.orders, UV_READABLE, on_orders);
         (void)uv_run(&g.loop, UV_RUN_DEFAULT);
-        if (!g.is_dismissed && g.has_start)
+        if (!g.is_dismissed && g.has_start) {
+                /* The file may have been renamed since: what the guard has to say belongs into the one that is read. */
+                if (strcmp(argv[3], "-") != 0)
+                        (void)log_to_file(argv[3], NULL);
                 clean_up(&g);
+        }
         return 0;
 }

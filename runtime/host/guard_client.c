@@ -169,7 +169,8 @@ static int spawn(struct guard_client *g, int their_end, int alive)
 {
         char format[] = { (char)('0' + log_format_get()), 0 };
         char *journal = text_copy(log_journal_get() ? log_journal_get() : "-");
-        char *args[] = { "quiver: guard", "guard", format, journal, NULL };
+        char *file = text_copy(log_file_get() ? log_file_get() : "-");
+        char *args[] = { "quiver: guard", "guard", format, journal, file, NULL };
         uv_stdio_container_t stdio[] = {
                 { .flags = UV_IGNORE },
                 { .flags = UV_IGNORE },
@@ -190,6 +191,7 @@ static int spawn(struct guard_client *g, int their_end, int alive)
         g->is_running = true;
         int r = uv_spawn(g->loop, &g->process, &options);
         free(journal);
+        free(file);
         if (r < 0)
                 uv_close((uv_handle_t *)&g->process, on_process_closed);
         return r;

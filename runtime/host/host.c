@@ -177,26 +177,37 @@ static void on_signal(uv_signal_t *signal, int number)
         }
 }
 
+/* Whoever rotates logs may have renamed the file: what is logged from now on goes to a new one. */
+static void open_log_anew(const char *why)
+{
+        const char *path = log_file_get();
+        struct error error = { "" };
+        char text[128];
+        if (path && log_to_file(path, &error) < 0) {
+                log_event(LEVEL_ERROR, "log", "text=%s", LOG_QUOTE(error.text));
+                return;
+        }
+        path = log_file_get();
+        (void)snprintf(text, sizeof(text), "%s: %s", why,
+                path ? "the file was opened anew" : "the log goes to standard error; log.file names a file");
+        log_event(LEVEL_INFO, "log", "file=%s text=%s", LOG_QUOTE(path ? path : ""), LOG_QUOTE(text));
+}
+
+/* Rotation by the custom that SIGHUP opens logs anew works, too. */
 static void on_hang_up(uv_signal_t *signal, int number)
 {
         struct host *h = signal->data;
         (void)number;
+        if (log_file_get())
+                open_log_anew("SIGHUP");
         reload_ask(&h->reload, "SIGHUP", NULL, false, false);
 }
 
-/* Whoever rotates logs has renamed the file: what is logged from now on goes to a new one. */
 static void on_rotate(uv_signal_t *signal, int number)
 {
-        const struct host *h = signal->data;
-        const char *path = h->config->log.file;
-        struct error error = { "" };
+        (void)signal;
         (void)number;
-        if (path && log_to_file(path, &error) < 0)
-                log_event(LEVEL_ERROR, "log", "text=%s", LOG_QUOTE(error.text));
-        else
-                log_event(LEVEL_INFO, "log", "file=%s text=%s", LOG_QUOTE(path ? path : ""),
-                        path ? "\"SIGUSR1: the file was opened anew\""
-                             : "\"SIGUSR1: the log goes to standard error; log.file names a file\"");
+        open_log_anew("SIGUSR1");
 }
 
 int host_catch_signals(struct host *h)

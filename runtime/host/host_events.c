@@ -232,6 +232,10 @@ static void on_take(void *self, struct shared_config *shared)
         log_set_level((enum log_level)h->config->log.level);
         host_apply_config(h);
         host_apply_http(h);
+        struct error error = { "" };
+        if (host_apply_traces(h, &error) < 0)
+                log_event(LEVEL_ERROR, "traces", "text=%s hint=%s", LOG_QUOTE(error.text),
+                        LOG_QUOTE("spans go where they went before; mend it and reload"));
         uint64_t renew_at_ms = clock_boot_ms() + h->limits.ttl_ms / 3;
         h->renew_at_ms = min_u64(renew_at_ms, h->renew_at_ms);
         shared_config_free(before);

@@ -87,6 +87,7 @@ static void on_put_metrics(void *self, struct metrics *to)
                 .handlers = &h->handlers,
                 .backlog = &h->backlog,
                 .reload = &h->reload,
+                .traces = &h->traces,
                 .loop_busy = &h->times.busy,
                 .loop_idle_ns = h->times.idle_ns,
                 .started_ms = h->status_doc.started_ms,

@@ -40,6 +40,7 @@
 #include "store/admin.h"
 #include "store/app.h"
 #include "store/store.h"
+#include "trace/traces.h"
 #include "worker/work.h"
 
 /* A host goes through them in this order, and may leave some out. */
@@ -141,6 +142,8 @@ struct host {
         struct handlers handlers;
         struct lend lend;         /* tasks on other hosts' seats, and theirs on ours */
         struct services services; /* what runners may ask for */
+        struct traces traces;     /* spans of tasks, on their way */
+        char instance[NONCE_TEXT_SIZE];
         struct reload reload;
         struct reload_order reload_order;
 };
@@ -161,6 +164,8 @@ void host_write_run(struct host *h, const char *token);
 void host_start_go_on(void *self, int status, const char *text);
 /* There is another `config`: what follows from it for the parts, but for the handlers. */
 void host_apply_config(struct host *h);
+/* The same for traces.  0, or -errno with the text set: they go where they went before. */
+int host_apply_traces(struct host *h, struct error *error);
 /* Says once which handlers' plugins run as root: a mistake of theirs is then root's. */
 void host_warn_of_root(struct host *h);
 

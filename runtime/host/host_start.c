@@ -77,6 +77,18 @@ void host_apply_config(struct host *h)
         }
 }
 
+int host_apply_traces(struct host *h, struct error *error)
+{
+        const struct traces_config *c = &h->config->traces;
+        const struct traces_settings settings = { .url = c->url,
+                .ratio = c->ratio,
+                .queue_max = c->queue,
+                .headers = &c->headers,
+                .headers_file = c->headers_file,
+                .tls = tls_files_of(&c->tls) };
+        return traces_configure(&h->traces, &settings, error);
+}
+
 /* --- steps, in their order --- */
 
 /* Gives each part what it needs of the others.  Nothing is opened yet. */
@@ -96,6 +108,7 @@ static int connect_parts(struct host *h)
         h->handlers.leases = &h->leases;
         h->handlers.copies = h->copies;
         h->handlers.host = h->config->host.name;
+        h->handlers.traces = &h->traces;
         h->handlers.events = &host_handlers_events;
         h->handlers.self = h;
         h->handlers.can_call = SERVICES_PROVIDED;
@@ -126,6 +139,10 @@ static int connect_parts(struct host *h)
         backlog_init(&h->backlog, &h->loop);
         h->file_schedules.host = h->config->host.name;
         file_schedules_init(&h->file_schedules, &h->loop);
+        h->traces.app = h->config->app;
+        h->traces.host = h->config->host.name;
+        h->traces.instance = h->instance;
+        traces_open(&h->traces, &h->loop);
         host_apply_config(h);
         return 0;
 }
@@ -133,6 +150,12 @@ static int connect_parts(struct host *h)
 static int read_secrets(struct host *h)
 {
         return config_secrets_read(h->config, true, &h->secrets, &h->error);
+}
+
+static int open_traces(struct host *h)
+{
+        membership_nonce_text(&h->membership, h->instance);
+        return host_apply_traces(h, &h->error);
 }
 
 static int make_state_folder(struct host *h)
@@ -477,6 +500,7 @@ static int (*const steps[])(struct host *h) = {
         make_state_folder,
         open_plugin_copies, /* in the state folder */
         draw_nonce,         /* who we are, for the control socket, the tree, the store and the guard */
+        open_traces,        /* they name the nonce */
         lock_state,         /* no other host of this name uses the state folder */
         host_catch_signals, /* Until then a signal ends the process at once: nobody has seen it yet. */
         host_open_control,  /* in the state folder; a host without it does its work all the same */

@@ -88,6 +88,8 @@ void host_stop_go_on(struct host *h)
                 return;
         if (!has_given_up && !hour_report_flush(&h->hour))
                 return;
+        if (!traces_flush(&h->traces, clock_boot_ms()))
+                return;
         log_event(LEVEL_INFO, "stopped", "host=%s", h->config->host.name);
         host_close(h);
 }
@@ -141,6 +143,7 @@ static void close_handles(struct host *h)
         host_status_close(&h->status_doc);
         hour_report_close(&h->hour);
         backlog_close(&h->backlog);
+        traces_close(&h->traces);
         file_schedules_close(&h->file_schedules);
         pools_close(&h->pools);
         strays_close(&h->strays);
@@ -195,6 +198,7 @@ void host_free(struct host *h)
         done_tasks_free(&h->done);
         hour_report_free(&h->hour);
         backlog_free(&h->backlog);
+        traces_free(&h->traces);
         file_schedules_free(&h->file_schedules);
         survey_free(&h->survey);
         leases_free(&h->leases);

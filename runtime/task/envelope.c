@@ -11,9 +11,6 @@
 #include "task/id.h"
 
 #define MAGIC "qv1\n"
-/* Of the headers and the names that this build does not know.  The remaining 1 KiB holds all other fields, each of
- * which has a limit of its own. */
-#define LINES_SIZE_MAX (TASK_HEAD_MAX - 1024u)
 
 enum envelope_field {
         FIELD_KEY,
@@ -197,9 +194,9 @@ static enum envelope_field field_find(struct span name)
 
 static int lines_fit(size_t size, struct error *error)
 {
-        if (size > LINES_SIZE_MAX)
-                return error_set(
-                        error, -EINVAL, "header: all together, with unknown names, over %u bytes", LINES_SIZE_MAX);
+        if (size > TASK_HEADER_LINES_MAX)
+                return error_set(error, -EINVAL, "header: all together, with unknown names, over %u bytes",
+                        TASK_HEADER_LINES_MAX);
         return 0;
 }
 

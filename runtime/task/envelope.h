@@ -39,7 +39,10 @@
 #define TASK_HEADER_MAX  1024u /* bytes of a header's value that is text */
 /* Of one that is bytes: in base64 it is no longer than any value that a build keeps which does not know header64. */
 #define TASK_HEADER_BYTES_MAX 768u
-#define TASK_HEAD_MAX         8192u                      /* everything before the payload */
+#define TASK_HEAD_MAX         8192u /* everything before the payload */
+/* Of all headers, and the names that this build does not know.  The remaining 1 KiB holds all other fields, each of
+ * which has a limit of its own. */
+#define TASK_HEADER_LINES_MAX (TASK_HEAD_MAX - 1024u)
 #define TASK_DEBOUNCE_MAX     UINT64_C(86400000)         /* a day, in milliseconds */
 #define TASK_NUMBER_MAX       UINT64_C(9007199254740991) /* 2^53 - 1: JavaScript and Lua hold integers exactly up to here */
 

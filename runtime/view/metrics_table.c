@@ -145,6 +145,11 @@ const struct metric_family metric_families[METRICS] = {
         [METRIC_HTTP_CONNECTIONS_TIMED_OUT] = { "quiver_http_connections_timed_out_total", COUNTER, "",
                 "HTTP connections closed because their time was over." },
         [METRIC_HTTP_WAITS] = { "quiver_http_waits", GAUGE, "", "HTTP clients that wait for an outcome." },
+        [METRIC_TRACE_SPANS] = { "quiver_trace_spans_total", COUNTER, "result",
+                "Spans of tasks. result: exported (the receiver took them), dropped (they found no room in "
+                "traces.queue, or the host stopped), failed (the receiver refused them, or took none for too long)." },
+        [METRIC_TRACE_MALFORMED] = { "quiver_trace_malformed_total", COUNTER, "",
+                "Tasks whose traceparent is none: a new trace began with them." },
         [METRIC_BUILD_INFO] = { "quiver_build_info", GAUGE, "version app host store coordination",
                 "1; the version of Quiver, the app, this host's name, and what kind of store and coordination it "
                 "uses." },

@@ -20,10 +20,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* --- what the driver stands on, without a server --- */
 
-static struct etcd_exchange *sent[SENT_MAX];
+static struct curl_exchange *sent[SENT_MAX];
 static unsigned sent_count;
 
-void etcd_http_start(struct etcd_http *http, struct etcd_exchange *exchange)
+void curl_http_start(struct curl_http *http, struct curl_exchange *exchange)
 {
         (void)http;
         demand(sent_count < SENT_MAX);
@@ -33,30 +33,30 @@ void etcd_http_start(struct etcd_http *http, struct etcd_exchange *exchange)
         sent[sent_count++] = exchange;
 }
 
-static void take_away(const struct etcd_exchange *exchange)
+static void take_away(const struct curl_exchange *exchange)
 {
         for (unsigned i = 0; i < sent_count; i++)
                 if (sent[i] == exchange) {
-                        memmove(sent + i, sent + i + 1, (--sent_count - i) * sizeof(struct etcd_exchange *));
+                        memmove(sent + i, sent + i + 1, (--sent_count - i) * sizeof(struct curl_exchange *));
                         return;
                 }
         abort();
 }
 
-void etcd_http_cancel(struct etcd_exchange *exchange)
+void curl_http_cancel(struct curl_exchange *exchange)
 {
         take_away(exchange);
 }
 
 /* They come back, later. */
-void etcd_http_abort_all(struct etcd_http *http)
+void curl_http_abort_all(struct curl_http *http)
 {
         (void)http;
         for (unsigned i = 0; i < sent_count; i++)
                 sent[i]->status = -ECONNABORTED;
 }
 
-void etcd_exchange_free(struct etcd_exchange *exchange)
+void curl_exchange_free(struct curl_exchange *exchange)
 {
         buffer_free(&exchange->body);
         buffer_free(&exchange->reply);
@@ -298,7 +298,7 @@ static void open_scene(struct scene *s, struct choices *c)
         users_begin(&s->users, &s->tree.remote.coord);
 }
 
-static void answer(struct choices *c, struct etcd_exchange *exchange, int status)
+static void answer(struct choices *c, struct curl_exchange *exchange, int status)
 {
         struct etcd_call *call = (struct etcd_call *)exchange;
         if (exchange->more && !status && !exchange->status) {
@@ -357,7 +357,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 remote_turn(&s.tree.remote);
                 if (!sent_count)
                         break;
-                struct etcd_exchange *exchange = sent[choose(&c, sent_count < 256 ? sent_count : 255)];
+                struct curl_exchange *exchange = sent[choose(&c, sent_count < 256 ? sent_count : 255)];
                 answer(&c, exchange, choose(&c, 24) ? 0 : choose(&c, 2) ? -ECONNRESET : -ETIMEDOUT);
                 if (!choose(&c, 8)) {
                         member_retry(&s.users.member);

@@ -38,7 +38,7 @@ static void read_report(struct span bytes, enum report_kind kind)
                 .submits = r.follow_ups.data,
                 .submits_size = r.follow_ups.size,
                 .submits_count = r.follow_ups_count };
-        struct pending_outcome *pending = pending_outcome_done(&reply, &error);
+        struct pending_outcome *pending = pending_outcome_done(&reply, NULL, &error);
         demand(!pending || pending->outcome.follow_ups_count == r.follow_ups_count);
         pending_outcome_free(pending);
         report_free(&r);
@@ -70,7 +70,7 @@ static void read_outcome(struct span bytes)
                 return;
         }
         demand(strlen(o.error) <= NOTE_TEXT_MAX && o.checkpoint.size <= NOTE_CHECKPOINT_MAX);
-        struct pending_outcome *pending = o.has_reply ? pending_outcome_done(&o.reply, &error) : NULL;
+        struct pending_outcome *pending = o.has_reply ? pending_outcome_done(&o.reply, NULL, &error) : NULL;
         pending_outcome_free(pending);
 }
 

@@ -1,16 +1,16 @@
-"""A runner, what it shares with its host, and why it died: runtime/ring, runtime/runner, runtime/trace."""
+"""A runner, what it shares with its host, and why it died: runtime/ring, runtime/runner, runtime/backtrace."""
 from noticed_by import UNIT
 
 MUTANTS = [
     # --- why a runner died
-    ("trace: a path of two lines", "runtime/trace/trace.c",
-     "!*plugin || strchr(plugin, '\\n') ||", '!*plugin ||', [UNIT("trace")]),
-    ("trace: more lines than there is room for", "runtime/trace/trace.c",
-     'if (*lines + count > TRACE_LINES_MAX ||', 'if (!lines ||', [UNIT("trace")]),
-    ("trace: a NUL in a request", "runtime/trace/trace.c",
-     '|| memchr(bytes.data, 0, bytes.size) ||', '||', [UNIT("trace")]),
-    ("trace: more output than was asked for", "runtime/trace/trace.c",
-     '                        if (at == count)\n                                return;\n', '', [UNIT("trace")]),
+    ("trace: a path of two lines", "runtime/backtrace/backtrace.c",
+     "!*plugin || strchr(plugin, '\\n') ||", '!*plugin ||', [UNIT("backtrace")]),
+    ("trace: more lines than there is room for", "runtime/backtrace/backtrace.c",
+     'if (*lines + count > BACKTRACE_LINES_MAX ||', 'if (!lines ||', [UNIT("backtrace")]),
+    ("trace: a NUL in a request", "runtime/backtrace/backtrace.c",
+     '|| memchr(bytes.data, 0, bytes.size) ||', '||', [UNIT("backtrace")]),
+    ("trace: more output than was asked for", "runtime/backtrace/backtrace.c",
+     '                        if (at == count)\n                                return;\n', '', [UNIT("backtrace")]),
     ("fault: a cause of any size", "runtime/ring/host_side.c",
      'ret->cause_size = cause <= strlen(ret->text) ? cause : 0;', 'ret->cause_size = cause;', [UNIT("ring_hostile")]),
 

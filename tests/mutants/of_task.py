@@ -15,7 +15,7 @@ MUTANTS = [
      "if (true)", [UNIT("log_format")]),
     ("log: bytes that are no UTF-8 in JSON", "runtime/base/log/format.c", "else if (!n)", "else if (false)", [UNIT("log_format")]),
     ("log: a quoted number is a number", "runtime/base/log/format.c", "!pair.is_quoted && ", "", [UNIT("log_format")]),
-    ("log: waits for the journal", "runtime/base/log/journal.c", "errno != EAGAIN && ", "", [UNIT("log_format")]),
+    ("log: waits for the journal", "runtime/base/log/journal.c", "r != -EAGAIN && ", "", [UNIT("log_format")]),
     ("time: the first of two", "runtime/base/timestamp.c", "if (found > 1)", "if (found > 2)", [UNIT("timestamp")]),
     ("time: any day of a month", "runtime/base/timestamp.c",
      "return (month != 2 || t->tm.tm_mday < 29 || is_leap) &&", "return", [UNIT("timestamp")]),
@@ -62,7 +62,7 @@ MUTANTS = [
     # --- what a newer Quiver wrote
     ("envelope: any number of unknown names", "runtime/task/envelope.c", "if (++p->others > TASK_OTHERS_MAX)", "if (false)",
      [UNIT("envelope")]),
-    ("envelope: unknown names of any size", "runtime/task/envelope.c", "if (size > LINES_SIZE_MAX)", "if (false)", [UNIT("envelope")]),
+    ("envelope: unknown names of any size", "runtime/task/envelope.c", "if (size > TASK_HEADER_LINES_MAX)", "if (false)", [UNIT("envelope")]),
     ("envelope: an unknown name twice", "runtime/task/envelope_others.c", "if (span_is(other, name))", "if (false)", [UNIT("envelope")]),
     ("envelope: packed without unknown names", "runtime/task/packed.c", "(e->others.size ? MORE_OTHERS : 0)", "0",
      [UNIT("packed"), CONTRACT("store_sqlite")]),

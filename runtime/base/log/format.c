@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/strings.h"
@@ -51,9 +52,11 @@ static char take_escaped(const char **at)
                 return '\n';
         if (*c == 't')
                 return '\t';
-        if (*c == 'x' && hex_digit(c[1]) >= 0 && hex_digit(c[2]) >= 0) {
+        int high = *c == 'x' ? hex_digit(c[1]) : -1;
+        int low = high >= 0 ? hex_digit(c[2]) : -1;
+        if (low >= 0) {
                 *at = c + 3;
-                return (char)(hex_digit(c[1]) << 4 | hex_digit(c[2]));
+                return (char)(16 * high + low);
         }
         return *c;
 }
@@ -204,15 +207,14 @@ size_t log_as_journal(char out[static LOG_FORMATTED_MAX], const struct log_head 
         struct form_draft d = { .data = out };
         struct pair pair;
         char name[NAME_MAX_BYTES];
+        char message[LOG_LINE_MAX + 64];
         /* What `journalctl` shows is the event and its pairs. */
-        put_text(&d, "MESSAGE=");
-        put_text(&d, head->event);
-        if (*pairs)
-                put(&d, " ", 1);
-        put_text(&d, pairs);
-        put(&d, "\n", 1);
+        (void)snprintf(message, sizeof(message), "%s%s%s", head->event, *pairs ? " " : "", pairs);
+        put_field(&d, "MESSAGE", message, strlen(message));
         put_field(&d, "PRIORITY", priorities[head->level], 1);
         put_field(&d, "SYSLOG_IDENTIFIER", "quiver", strlen("quiver"));
+        put_field(&d, "QUIVER_TIME", head->time, strlen(head->time));
+        put_field(&d, "QUIVER_LEVEL", log_level_name((int)head->level), strlen(log_level_name((int)head->level)));
         put_field(&d, "QUIVER_EVENT", head->event, strlen(head->event));
         while (next_pair(&pairs, &pair)) {
                 field_name(name, &pair);

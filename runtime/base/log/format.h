@@ -4,8 +4,8 @@
  * them, so that every form has the same fields by the same names:
  *
  *   json     {"time":"2026-11-16T10:00:00.123Z","level":"info","event":"takeover","shard":7,"from":"host-a"}
- *   journal  the native protocol of systemd's journal: MESSAGE, PRIORITY, SYSLOG_IDENTIFIER, QUIVER_EVENT, QUIVER_SHARD
- * …
+ *   journal  the native protocol of systemd's journal: MESSAGE, PRIORITY, SYSLOG_IDENTIFIER, QUIVER_TIME,
+ *            QUIVER_LEVEL, QUIVER_EVENT, QUIVER_SHARD …
  *
  * A value without quotes that is a JSON number is a number in JSON; everything else is a string.  log_quote() puts
  * quotes around a text that looks like a number, so that a field does not change its type with its value. */

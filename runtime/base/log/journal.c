@@ -1,7 +1,9 @@
 #include "base/log/journal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -25,14 +27,50 @@ int journal_open(struct journal *journal, const char *path, struct error *error)
         return 0;
 }
 
+/* The journal reads it only if nobody can change it any more. */
+static int make_file(const char *data, size_t size)
+{
+        const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
+        int fd = memfd_create("quiver-log", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+        if (fd >= 0 && write(fd, data, size) == (ssize_t)size && fcntl(fd, F_ADD_SEALS, seals) == 0)
+                return fd;
+        if (fd >= 0)
+                (void)close(fd);
+        return -EMSGSIZE;
+}
+
+/* An empty datagram with the descriptor of the file. */
+static int send_file(const struct journal *journal, const char *data, size_t size)
+{
+        union {
+                struct cmsghdr head;
+                char room[CMSG_SPACE(sizeof(int))];
+        } control = { .room = { 0 } };
+        struct msghdr message = { .msg_control = &control, .msg_controllen = sizeof(control) };
+        int fd = make_file(data, size);
+        if (fd < 0)
+                return fd;
+        struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+        head->cmsg_level = SOL_SOCKET;
+        head->cmsg_type = SCM_RIGHTS;
+        head->cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(head), &fd, sizeof(fd));
+        int r = sendmsg(journal->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+        (void)close(fd);
+        return r;
+}
+
 int journal_send(struct journal *journal, const char *datagram, size_t size)
 {
-        if (send(journal->fd, datagram, size, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) {
+        int r = send(journal->fd, datagram, size, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+        if (r == -EMSGSIZE)
+                r = send_file(journal, datagram, size);
+        if (r == 0) {
                 journal->dropped = 0;
                 return 0;
         }
-        if (errno != EAGAIN && errno != ENOBUFS)
-                return -errno;
+        if (r != -EAGAIN && r != -ENOBUFS)
+                return r;
         journal->dropped++;
         return -EAGAIN;
 }

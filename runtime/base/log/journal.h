@@ -14,7 +14,8 @@ struct journal {
 
 /* Connects to the socket at `path`.  0, or -errno with the text set. */
 int journal_open(struct journal *journal, const char *path, struct error *error);
-/* Never waits: a journal that stands still must not stop a host.  0; -EAGAIN if it had no room (counted); another
+/* A line that is too long for a datagram goes as a sealed file (memfd), as the journal's protocol has it.
+ * Never waits: a journal that stands still must not stop a host.  0; -EAGAIN if it had no room (counted); another
  * -errno if it is gone. */
 int journal_send(struct journal *journal, const char *datagram, size_t size);
 

@@ -24,6 +24,11 @@ static void add_number(struct strings *env, const char *name, uint64_t value)
         add(env, name, text);
 }
 
+static bool is_of_trace(const char *name)
+{
+        return !strcmp(name, "TRACEPARENT") || !strcmp(name, "TRACESTATE");
+}
+
 /* As in CGI: X-Trace-Id becomes QUIVER_HEADER_X_TRACE_ID, or QUIVER_HEADER64_X_TRACE_ID if it was given as bytes. */
 static void add_header(struct strings *env, const struct qv_client_header2 *header, bool is_text)
 {
@@ -36,6 +41,9 @@ static void add_header(struct strings *env, const struct qv_client_header2 *head
         else
                 base64_put(&value, header->value, header->value_size);
         add(env, name, buffer_text(&value));
+        /* Tools that trace look for these two by their own names. */
+        if (is_text && is_of_trace(name + strlen("QUIVER_HEADER_")))
+                add(env, name + strlen("QUIVER_HEADER_"), buffer_text(&value));
         buffer_free(&value);
         free(name);
 }
@@ -44,7 +52,8 @@ static void add_header(struct strings *env, const struct qv_client_header2 *head
 static bool is_of_a_task(const char *line)
 {
         static const char *const names[] = { "QUIVER_ID=", "QUIVER_KEY=", "QUIVER_HANDLER=", "QUIVER_ATTEMPT=",
-                "QUIVER_FENCE=", "QUIVER_FENCE_EPOCH=", "QUIVER_FENCE_START=", "QUIVER_DEADLINE_MS=", "QUIVER_HEADER" };
+                "QUIVER_FENCE=", "QUIVER_FENCE_EPOCH=", "QUIVER_FENCE_START=", "QUIVER_DEADLINE_MS=", "QUIVER_HEADER",
+                "TRACEPARENT=", "TRACESTATE=" };
         for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
                 if (!strncmp(line, names[i], strlen(names[i])))
                         return true;

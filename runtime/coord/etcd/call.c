@@ -134,7 +134,7 @@ static void wait_again(struct etcd_call *call)
         remote_wake_at(&call->tree->remote, 0);
 }
 
-static void on_done(struct etcd_exchange *exchange)
+static void on_done(struct curl_exchange *exchange)
 {
         struct etcd_call *call = (struct etcd_call *)exchange;
         struct etcd_tree *tree = call->tree;
@@ -158,6 +158,9 @@ static void on_done(struct etcd_exchange *exchange)
                 call->answered(call);
 }
 
+/* A member that is cut off from the others ends the stream instead of staying silent. */
+static const struct strings lines = { .items = (char *[]){ "Grpc-Metadata-hasleader: true" }, .count = 1 };
+
 /* --- sending ----------------------------------------------------------------------------------------------------- */
 
 struct etcd_call *etcd_call_new(struct etcd_tree *tree, const char *path, void (*answered)(struct etcd_call *call))
@@ -168,6 +171,7 @@ struct etcd_call *etcd_call_new(struct etcd_tree *tree, const char *path, void (
         call->answered = answered;
         call->exchange.done = on_done;
         call->exchange.reply_max = ETCD_REPLY_MAX;
+        call->exchange.lines = &lines;
         return call;
 }
 
@@ -183,7 +187,7 @@ void etcd_call_send(struct etcd_call *call, uint64_t limit_ms)
         call->exchange.limit_ms = limit_ms;
         call->exchange.connect_ms = etcd_attempt_ms(tree);
         call->is_out = true;
-        etcd_http_start(tree->http, &call->exchange);
+        curl_http_start(tree->http, &call->exchange);
 }
 
 void etcd_call_post(struct etcd_call *call)
@@ -223,7 +227,7 @@ void etcd_call_free(struct etcd_call *call)
                 return;
         if (call->exchange.body.data)
                 explicit_bzero(call->exchange.body.data, call->exchange.body.size);
-        etcd_exchange_free(&call->exchange);
+        curl_exchange_free(&call->exchange);
         etcd_txn_free(call->txn);
         json_decref(call->reply);
         free(call->url);
@@ -241,7 +245,7 @@ void etcd_call_forget(void *gone)
         if (at)
                 DL_DELETE(tree->waiting, call);
         if (call->is_out)
-                etcd_http_cancel(&call->exchange);
+                curl_http_cancel(&call->exchange);
         etcd_call_free(call);
         etcd_watch_end(&tree->watches, watch, 0);
 }

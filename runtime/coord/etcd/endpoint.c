@@ -74,7 +74,7 @@ void etcd_endpoint_failed(struct etcd_tree *tree, const char *why)
         tree->failures = tree->failures < UINT32_MAX / 2 ? tree->failures + 1 : tree->failures;
         tree->endpoint = (tree->endpoint + 1) % tree->url.hosts_count;
         tree->retry_at_ms = clock_boot_ms() + pause_ms(tree);
-        etcd_http_abort_all(tree->http);
+        curl_http_abort_all(tree->http);
         if (tree->failures >= tree->url.hosts_count) {
                 tree->must_suspend = true;
                 say_down(tree, text.text);

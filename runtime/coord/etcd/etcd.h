@@ -8,7 +8,6 @@
  *         request.c       requests as questions, in order
  *         txn.c           operations as transactions; txn_json.c: these as JSON
  *         reply.c         what etcd answers; names.c: its keys
- *         http.c          HTTP by libcurl
  *         end_session.c   ending the session of a host that is gone */
 #ifndef QUIVER_COORD_ETCD_ETCD_H
 #define QUIVER_COORD_ETCD_ETCD_H
@@ -16,12 +15,12 @@
 #include <jansson.h>
 
 #include "base/url.h"
-#include "coord/etcd/http.h"
 #include "coord/etcd/names.h"
 #include "coord/etcd/reply.h"
 #include "coord/etcd/txn.h"
 #include "coord/etcd/watch.h"
 #include "coord/remote.h"
+#include "curl/curl_http.h"
 
 /* A reply that is longer is none of a tree: 512 KiB of data as base64, or ten thousand names. */
 #define ETCD_REPLY_MAX (16u * 1024u * 1024u)
@@ -33,7 +32,7 @@ struct etcd_tree {
         struct url url;
         char *prefix; /* "/quiver/demo/" */
         char *user, *password;
-        struct etcd_http *http; /* NULL: libcurl could not be loaded */
+        struct curl_http *http; /* NULL: libcurl could not be loaded */
         uint64_t wanted_ms;     /* the session's time that we ask for */
 
         /* the server */
@@ -81,7 +80,7 @@ enum etcd_outcome {
 };
 
 struct etcd_call {
-        struct etcd_exchange exchange; /* first */
+        struct curl_exchange exchange; /* first */
         struct etcd_tree *tree;
         struct coord_request *request;            /* NULL: it is the session's */
         void (*answered)(struct etcd_call *call); /* frees it, or sends it again */

@@ -60,7 +60,7 @@ static void close_http(struct remote *remote)
         while (tree->waiting)
                 etcd_call_forget(tree->waiting);
         if (tree->http)
-                etcd_http_free(tree->http, on_http_freed, tree);
+                curl_http_free(tree->http, on_http_freed, tree);
         else
                 on_http_freed(tree);
 }
@@ -132,7 +132,7 @@ static int read_options(
         int r = url_parse(options->url, URL_FOR_COORDINATION, "/", &tree->url, error);
         if (r)
                 return error_prefix(error, r, "coordination url");
-        tree->http = etcd_http_new(loop, &(struct etcd_http_options){ .tls = options->tls }, error);
+        tree->http = curl_http_new(loop, &(struct curl_http_options){ .tls = options->tls }, error);
         return tree->http ? 0 : -ENOTSUP;
 }
 

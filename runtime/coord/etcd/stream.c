@@ -166,7 +166,7 @@ static bool take_message(struct etcd_tree *tree, const json_t *reply)
         return take_events(tree, message, &header);
 }
 
-static void on_more(struct etcd_exchange *exchange)
+static void on_more(struct curl_exchange *exchange)
 {
         struct etcd_call *call = (struct etcd_call *)exchange;
         struct etcd_tree *tree = call->tree;

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/numbers.h"
 #include "host/handler/handlers.h"
+#include "host/handler/task_trace.h"
 #include "host/shard/retry.h"
 #include "task/note.h"
 
@@ -77,7 +78,15 @@ void handler_pack_headers(struct span lines, struct buffer *to)
 /* Fills in what a runner is given of it. */
 static void prepare(struct generation *generation, struct shard *shard, struct claimed *c)
 {
-        handler_pack_headers(c->headers, &c->headers_packed);
+        struct task_start start = { c, shard->lease.epoch, ++shard->starts };
+        struct traces *traces = generation->handler->all->traces;
+        if (traces_is_on(traces)) {
+                struct buffer lines = { 0 };
+                handler_pack_headers(task_trace_headers(traces, &start, &lines), &c->headers_packed);
+                buffer_free(&lines);
+        } else {
+                handler_pack_headers(c->headers, &c->headers_packed);
+        }
         c->pool_task.task = (struct ring_task){
                 .id = c->id.data,
                 .key = c->key.data,
@@ -88,8 +97,8 @@ static void prepare(struct generation *generation, struct shard *shard, struct c
                 .submitted_ms = c->submitted_ms,
                 .lane = (int32_t)LANE_NORMAL - (int32_t)STORE_SEQ_LANE(c->seq),
                 .lease = shard->number,
-                .fence_epoch = shard->lease.epoch,
-                .fence_start = ++shard->starts,
+                .fence_epoch = start.fence_epoch,
+                .fence_start = start.fence_start,
                 .timeout_ms = c->timeout_ms ? c->timeout_ms : generation->settings->timeout_ms,
                 .headers = c->headers_packed.data,
                 .headers_size = c->headers_packed.size,
@@ -125,8 +134,9 @@ void handler_end_died_alone(struct handler *handler, struct shard *shard, struct
 {
         struct pending_outcome *pending = retry_died_alone(c);
         log_event(LEVEL_WARN, "host-died-alone",
-                "handler=%s task=%s key=%s deaths=%" PRIu32 " again_ms=%" PRIu64 " text=%s", handler->name, c->id.data,
-                LOG_QUOTE(c->key.data), c->hosts_died + 1, pending->outcome.delay_ms,
+                "handler=%s task=%s key=%s%s deaths=%" PRIu32 " again_ms=%" PRIu64 " text=%s", handler->name,
+                c->id.data, LOG_QUOTE(c->key.data), TASK_TRACE_LOGGED(handler->all->traces, c), c->hosts_died + 1,
+                pending->outcome.delay_ms,
                 LOG_QUOTE("a host died while this task ran alone; if it happens again, the task itself kills hosts; to "
                           "remove it: quiver task cancel"));
         shard_ended(shard, c, pending, now_ms);
@@ -277,17 +287,29 @@ static void count(struct outcome_counts *counts, enum outcome outcome)
         }
 }
 
-/* What a runner says of its times is limited to what is possible.  Without an answer they are the host's.  Returns how
- * long the task ran; 0: it never started. */
-static uint64_t measure(
-        struct handler *handler, const struct claimed *c, const struct settled *settled, uint64_t now_ns)
+/* When a start began and ended. */
+struct start_times {
+        uint64_t started_ns, ended_ns; /* 0: it never started */
+};
+
+/* What a runner says of its times is limited to what is possible.  Without an answer they are the host's. */
+static struct start_times times_of(const struct claimed *c, const struct settled *settled, uint64_t now_ns)
 {
         const struct ring_reply *reply = settled->reply;
         if (settled->never_started || (reply && !reply->started_ns))
-                return 0;
+                return (struct start_times){ 0 };
         uint64_t started_ns = min_u64(max_u64(reply ? reply->started_ns : 0, c->started_ms * NS_PER_MS), now_ns);
-        uint64_t ended_ns = max_u64(min_u64(reply ? reply->ended_ns : now_ns, now_ns), started_ns);
-        uint64_t ran_ns = ended_ns - started_ns;
+        return (struct start_times){ started_ns,
+                max_u64(min_u64(reply ? reply->ended_ns : now_ns, now_ns), started_ns) };
+}
+
+/* Returns how long the task ran; 0: it never started. */
+static uint64_t measure(struct handler *handler, const struct claimed *c, const struct start_times *times)
+{
+        uint64_t started_ns = times->started_ns;
+        uint64_t ran_ns = times->ended_ns - started_ns;
+        if (!started_ns)
+                return 0;
         histogram_add(&handler->times.run, ran_ns);
         if (!is_fresh(c) || c->interruptions || c->laters)
                 return ran_ns;
@@ -337,8 +359,10 @@ static void end_start(struct handler *handler, struct shard *shard, struct claim
         const char *error)
 {
         uint64_t now_ms = clock_boot_ms();
-        if (pending->outcome.kind != STORE_DONE)
-                task_log_outcome(&handler->task_log, handler->name, c, pending, error, now_ms);
+        if (pending->outcome.kind != STORE_DONE) {
+                struct task_log_line line = { handler->name, c, TASK_TRACE_LOGGED(handler->all->traces, c), error };
+                task_log_outcome(&handler->task_log, &line, pending, now_ms);
+        }
         shard_ended(shard, c, pending, now_ms);
 }
 
@@ -352,8 +376,9 @@ static bool close_limits(struct handler *handler, const struct handler_config *s
         if (settled->outcome != OUTCOME_LIMITED ||
                 !limits_close(handler->all->dispatch->routes.limits, &task, close_ms, now_ms))
                 return false;
-        log_event(LEVEL_INFO, "limit-closed", "handler=%s task=%s key=%s for_ms=%" PRIu64 " error=%s", handler->name,
-                c->id.data, LOG_QUOTE(c->key.data), close_ms, LOG_QUOTE(settled->error));
+        log_event(LEVEL_INFO, "limit-closed", "handler=%s task=%s key=%s%s for_ms=%" PRIu64 " error=%s", handler->name,
+                c->id.data, LOG_QUOTE(c->key.data), TASK_TRACE_LOGGED(handler->all->traces, c), close_ms,
+                LOG_QUOTE(settled->error));
         return true;
 }
 
@@ -363,11 +388,12 @@ static void log_crash(const struct generation *generation, const struct pool_tas
                 return;
         log_event(LEVEL_WARN, "crash",
                 "handler=%s generation=%" PRIu32 " pid=%d plugin=%s version=%s hash=%08" PRIx32
-                " task=%s key=%s outcome=%s error=%s",
+                " task=%s key=%s%s outcome=%s error=%s",
                 generation->handler->name, generation->version.number, (int)task->pid,
                 LOG_QUOTE(generation->copy.label), LOG_QUOTE(generation->plugin_version),
                 (uint32_t)(generation->copy.hash >> 32), task->task.id, LOG_QUOTE(task->task.key),
-                outcome_name(settled->outcome), log_quote((char[CRASH_LOGGED]){ 0 }, CRASH_LOGGED, settled->error));
+                task_trace_field_packed((char[TASK_TRACE_FIELD]){ 0 }, &task->task), outcome_name(settled->outcome),
+                log_quote((char[CRASH_LOGGED]){ 0 }, CRASH_LOGGED, settled->error));
 }
 
 /* Another host's task: it is judged there.  What it says about our version of the handler is for us to know. */
@@ -385,6 +411,27 @@ static void settle_borrowed(struct generation *generation, struct pool_task *tas
         if (settled->outcome == OUTCOME_DONE || is_first)
                 handler_task_ended(handler, generation, settled->outcome);
         all->events->borrowed_settled(all->self, task, generation, &told);
+}
+
+/* The trace that its follow-ups are part of; NULL: none, or there are no follow-ups. */
+static const struct trace_headers *follow_up_trace(const struct traces *traces, const struct task_start *start,
+        const struct settled *settled, struct task_trace *room)
+{
+        if (!settled->reply || !settled->reply->submits_count ||
+                (!traces_is_on(traces) && !start->claimed->headers.size))
+                return NULL;
+        task_trace_of(traces, start, room);
+        return room->is_known ? &room->attempt : NULL;
+}
+
+static void record_attempt(struct handler *handler, const struct task_start *start, struct task_attempt *attempt,
+        const struct start_times *times)
+{
+        uint64_t now_ns = clock_boot_ns();
+        attempt->started_ns = times->started_ns;
+        attempt->ended_ns = times->ended_ns;
+        attempt->wall_ahead_ns = clock_wall_ns() - now_ns;
+        task_trace_record(handler->all->traces, start, attempt, now_ns / NS_PER_MS);
 }
 
 static void on_settled(void *owner, struct pool_task *task, const struct settled *settled)
@@ -407,7 +454,8 @@ static void on_settled(void *owner, struct pool_task *task, const struct settled
                 count(&handler->counts, settled->outcome);
         if (settled->reply && settled->reply->ended_ns > settled->reply->started_ns)
                 c->ran_ms = (settled->reply->ended_ns - settled->reply->started_ns) / NS_PER_MS;
-        uint64_t ran_ns = measure(handler, c, settled, now_ns);
+        struct start_times times = times_of(c, settled, now_ns);
+        uint64_t ran_ns = measure(handler, c, &times);
         if (!settled->never_started)
                 shard_load_add(&shard->load, settled->reply ? settled->reply->started_ns : now_ns, ran_ns);
         note_outage(handler, generation, settled, now_ns / NS_PER_MS);
@@ -425,7 +473,21 @@ static void on_settled(void *owner, struct pool_task *task, const struct settled
         judged.is_excused = is_fresh(c) && rollout_excuses(&handler->rollout, &generation->version, settled->outcome);
         if (tells_of_version(c, settled->outcome))
                 handler_task_ended(handler, generation, settled->outcome);
-        if (retry_judge(generation->settings, c, &judged, random_fraction(handler->all), &pending) == VERDICT_AGAIN)
+        struct task_start start = { c, task->task.fence_epoch, task->task.fence_start };
+        struct task_trace trace;
+        judged.trace = follow_up_trace(handler->all->traces, &start, settled, &trace);
+        enum retry_verdict verdict =
+                retry_judge(generation->settings, c, &judged, random_fraction(handler->all), &pending);
+        if (times.started_ns && traces_is_on(handler->all->traces)) {
+                struct task_attempt attempt = { .shard = shard,
+                        .handler = handler->name,
+                        .host = handler->all->host,
+                        .generation = generation->plugin_version,
+                        .settled = settled,
+                        .pending = pending };
+                record_attempt(handler, &start, &attempt, &times);
+        }
+        if (verdict == VERDICT_AGAIN)
                 shard_again(shard, c, clock_boot_ms());
         else
                 end_start(handler, shard, c, pending, settled->error);
@@ -440,7 +502,7 @@ static struct pending_outcome *judge_lent(
         struct pending_outcome *pending = NULL;
         struct error error = { "" };
         if (!generation && settled->outcome == OUTCOME_DONE && settled->reply)
-                pending = pending_outcome_done(settled->reply, &error);
+                pending = pending_outcome_done(settled->reply, settled->trace, &error);
         else if (generation && retry_judge(generation->settings, c, settled, random_fraction(handler->all), &pending) ==
                                        VERDICT_OUTCOME)
                 return pending;
@@ -475,9 +537,10 @@ void handler_settle_lent(struct handler *handler, struct lent *lent, struct sett
                         error, place);
                 settled->error = text;
         }
+        struct start_times times = times_of(c, settled, clock_boot_ns());
         if (lent->is_handed) {
                 count(&handler->counts, settled->outcome);
-                (void)measure(handler, c, settled, clock_boot_ns());
+                (void)measure(handler, c, &times);
         }
         c->ran_ms = clock_boot_ms() - lent->started_ms;
         if (settled->reply && settled->reply->ended_ns > settled->reply->started_ns)
@@ -493,7 +556,22 @@ void handler_settle_lent(struct handler *handler, struct lent *lent, struct sett
                 if (tells_of_version(c, settled->outcome))
                         handler_task_ended(handler, generation, settled->outcome);
         }
-        end_start(handler, lent->shard, c, judge_lent(handler, generation, lent, settled), error);
+        struct task_start start = { c, lent->fence.epoch, lent->fence.start };
+        struct task_trace trace;
+        settled->trace = follow_up_trace(handler->all->traces, &start, settled, &trace);
+        struct pending_outcome *pending = judge_lent(handler, generation, lent, settled);
+        if (lent->is_handed && times.started_ns && traces_is_on(handler->all->traces)) {
+                struct task_attempt attempt = { .shard = lent->shard,
+                        .handler = handler->name,
+                        .host = lent->is_seat ? lent->worker : handler->all->host,
+                        .worker = lent->is_seat ? NULL : lent->worker,
+                        .generation = "",
+                        .is_borrowed = lent->is_seat,
+                        .settled = settled,
+                        .pending = pending };
+                record_attempt(handler, &start, &attempt, &times);
+        }
+        end_start(handler, lent->shard, c, pending, error);
 }
 
 static void on_saved(void *owner, struct pool_task *task, const void *checkpoint, size_t size)
@@ -510,9 +588,11 @@ static void on_log(void *owner, const struct runner_log *log, const struct pool_
         static const char *const sources[] = { "plugin", "stdout", "stderr" };
         const struct generation *generation = owner;
         log_event(log->level <= LEVEL_DEBUG ? (enum log_level)log->level : LEVEL_DEBUG, "handler",
-                "handler=%s source=%s%s%s%s%s dropped=%" PRIu32 " text=%s", generation->settings->name,
+                "handler=%s source=%s%s%s%s%s%s dropped=%" PRIu32 " text=%s", generation->settings->name,
                 log->source < 3 ? sources[log->source] : "plugin", task ? " task=" : "", task ? task->task.id : "",
-                task ? " key=" : "", task ? LOG_QUOTE(task->task.key) : "", log->dropped, LOG_QUOTE(log->text));
+                task ? " key=" : "", task ? LOG_QUOTE(task->task.key) : "",
+                task ? task_trace_field_packed((char[TASK_TRACE_FIELD]){ 0 }, &task->task) : "", log->dropped,
+                LOG_QUOTE(log->text));
 }
 
 static void on_ready(void *owner, const struct runner_ready *ready, pid_t pid)

@@ -36,6 +36,8 @@ struct handlers_events {
         void (*borrowed_saved)(void *self, struct pool_task *task, const void *checkpoint, size_t size);
 };
 
+struct traces;
+
 struct handlers {
         struct handler **list; /* by slot */
         uint32_t count;
@@ -54,6 +56,7 @@ struct handlers {
         uint32_t can_call;           /* services that runners may call: one bit per enum ring_service */
         const char *copies;          /* folder of the private copies of plugins */
         const char *host;            /* the host's name, for the history of tasks; NULL: not said there */
+        struct traces *traces;       /* NULL: none are recorded */
         const struct handlers_events *events;
         void *self; /* theirs */
 };

@@ -51,17 +51,19 @@ static bool has_room(struct task_log *log, const char *handler, uint64_t now_ms)
 }
 
 /* LATER costs no task anything and may go on for hours: a line now and then, and all of them only for who debugs. */
-static void log_later(struct task_log *log, const char *handler, const struct claimed *c,
-        const struct store_outcome *outcome, const char *error, uint64_t now_ms)
+static void log_later(
+        struct task_log *log, const struct task_log_line *line, const struct store_outcome *outcome, uint64_t now_ms)
 {
+        const struct claimed *c = line->claimed;
         bool is_due = !log->has_told_later || now_ms >= log->told_later_ms + TASK_LOG_LATER_MS;
         log->laters++;
         if (!is_due && log_level_get() < LEVEL_DEBUG)
                 return;
         log_event(is_due ? LEVEL_INFO : LEVEL_DEBUG, "later",
-                "handler=%s task=%s key=%s times=%" PRIu32 " again_ms=%" PRIu64 " laters=%" PRIu64 " error=%s hint=%s",
-                handler, c->id.data, LOG_QUOTE(c->key.data), c->laters + 1, outcome->delay_ms, log->laters,
-                LOG_QUOTE(error),
+                "handler=%s task=%s key=%s%s times=%" PRIu32 " again_ms=%" PRIu64 " laters=%" PRIu64
+                " error=%s hint=%s",
+                line->handler, c->id.data, LOG_QUOTE(c->key.data), line->trace, c->laters + 1, outcome->delay_ms,
+                log->laters, LOG_QUOTE(line->error),
                 LOG_QUOTE("only this key waits, at no cost; laters: of all keys since the last line"));
         if (!is_due)
                 return;
@@ -70,28 +72,29 @@ static void log_later(struct task_log *log, const char *handler, const struct cl
         log->laters = 0;
 }
 
-void task_log_outcome(struct task_log *log, const char *handler, const struct claimed *c,
-        const struct pending_outcome *pending, const char *error, uint64_t now_ms)
+void task_log_outcome(
+        struct task_log *log, const struct task_log_line *line, const struct pending_outcome *pending, uint64_t now_ms)
 {
+        const struct claimed *c = line->claimed;
         const struct store_outcome *outcome = &pending->outcome;
         uint32_t attempt = c->attempts + 1;
         if (outcome->kind == STORE_RETRY && outcome->cost == COST_LATER)
-                log_later(log, handler, c, outcome, error, now_ms);
+                log_later(log, line, outcome, now_ms);
         else if (outcome->kind == STORE_RETRY && log_level_get() >= LEVEL_DEBUG)
                 log_event(LEVEL_DEBUG, "retry",
-                        "handler=%s task=%s key=%s attempt=%" PRIu32 " crashes=%" PRIu32 " again_ms=%" PRIu64
+                        "handler=%s task=%s key=%s%s attempt=%" PRIu32 " crashes=%" PRIu32 " again_ms=%" PRIu64
                         " error=%s",
-                        handler, c->id.data, LOG_QUOTE(c->key.data), attempt, c->crashes, outcome->delay_ms,
-                        LOG_QUOTE(error));
+                        line->handler, c->id.data, LOG_QUOTE(c->key.data), line->trace, attempt, c->crashes,
+                        outcome->delay_ms, LOG_QUOTE(line->error));
         if (outcome->kind != STORE_DEAD && outcome->kind != STORE_HOLD)
                 return;
         enum task_log_kind kind = kind_of(outcome);
-        if (!has_room(log, handler, now_ms)) {
+        if (!has_room(log, line->handler, now_ms)) {
                 log->untold[kind]++;
                 return;
         }
         log_event(LEVEL_WARN, names[kind],
-                "handler=%s task=%s key=%s attempt=%" PRIu32 " crashes=%" PRIu32 " reason=%.*s error=%s", handler,
-                c->id.data, LOG_QUOTE(c->key.data), attempt, c->crashes, (int)outcome->reason.size,
-                outcome->reason.data, LOG_QUOTE(error));
+                "handler=%s task=%s key=%s%s attempt=%" PRIu32 " crashes=%" PRIu32 " reason=%.*s error=%s",
+                line->handler, c->id.data, LOG_QUOTE(c->key.data), line->trace, attempt, c->crashes,
+                (int)outcome->reason.size, outcome->reason.data, LOG_QUOTE(line->error));
 }

@@ -25,9 +25,17 @@ struct task_log {
         uint64_t laters;        /* since then */
 };
 
-/* What follows for a task that has ended a start so; `error` is what the handler said. */
-void task_log_outcome(struct task_log *log, const char *handler, const struct claimed *c,
-        const struct pending_outcome *pending, const char *error, uint64_t now_ms);
+/* What a line is about. */
+struct task_log_line {
+        const char *handler;
+        const struct claimed *claimed;
+        const char *trace; /* its field, " trace=ID"; "": it has none */
+        const char *error; /* what the handler said */
+};
+
+/* What follows for a task that has ended a start so. */
+void task_log_outcome(
+        struct task_log *log, const struct task_log_line *line, const struct pending_outcome *pending, uint64_t now_ms);
 /* When there is something to tell; UINT64_MAX: nothing. */
 uint64_t task_log_due_ms(const struct task_log *log);
 /* Tells what was counted, if a second is over. */

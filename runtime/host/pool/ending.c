@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backtrace/backtrace.h"
 #include "base/memory.h"
 #include "base/strings.h"
-#include "trace/trace.h"
 
 /* Where the kernel puts a core dump, if the runner was allowed one.  Whether it wrote one it tells nobody but the
  * parent that waits, and libuv does not pass that on. */
@@ -85,11 +85,11 @@ static size_t count_lines(const char *text)
 
 bool ending_put_request(struct ending *e, const char *plugin, struct buffer *request)
 {
-        if (!trace_begin(request, plugin))
+        if (!backtrace_begin(request, plugin))
                 return false;
         while (e->traces_asked <= e->death.seats) {
                 const struct ring_fault_view *f = &e->faults[e->traces_asked];
-                if (!trace_add(request, &e->lines_asked, trace_text(f), f->places, RING_FAULT_LINES))
+                if (!backtrace_add(request, &e->lines_asked, trace_text(f), f->places, RING_FAULT_LINES))
                         break;
                 e->traces_asked++;
         }
@@ -108,7 +108,7 @@ static void put_plain(struct buffer *to, const char *text)
 static size_t count_texts(struct span answer)
 {
         size_t count = 0;
-        while (trace_next(&answer))
+        while (backtrace_next(&answer))
                 count++;
         return count;
 }
@@ -120,7 +120,7 @@ void ending_explain(struct ending *e, struct span answer)
         for (size_t i = 0; i < e->traces_asked; i++) {
                 struct buffer trace = { 0 };
                 for (size_t lines = count_lines(trace_text(&e->faults[i])); lines; lines--) {
-                        put_plain(&trace, trace_next(&answer));
+                        put_plain(&trace, backtrace_next(&answer));
                         buffer_put(&trace, "\n", 1);
                 }
                 if (trace.size)
@@ -128,7 +128,7 @@ void ending_explain(struct ending *e, struct span answer)
                 buffer_free(&trace);
         }
         struct buffer note = { 0 };
-        put_plain(&note, trace_next(&answer));
+        put_plain(&note, backtrace_next(&answer));
         e->trace_note = text_copy(buffer_text(&note));
         e->death.trace_note = e->trace_note;
         buffer_free(&note);

@@ -47,7 +47,7 @@ void ending_free(struct ending *e);
 /* A place for one more task; valid until the next one. */
 struct ending_task *ending_add_task(struct ending *e);
 
-/* A request about its backtraces (trace/trace.h); false: there is nothing to ask. */
+/* A request about its backtraces (backtrace/backtrace.h); false: there is nothing to ask. */
 bool ending_put_request(struct ending *e, const char *plugin, struct buffer *request);
 /* Takes the answer to that request.  One that does not fit is ignored. */
 void ending_explain(struct ending *e, struct span answer);

@@ -10,8 +10,8 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "backtrace/backtrace.h"
 #include "base/memory.h"
-#include "trace/trace.h"
 
 #define JOBS_MAX 2
 #define LIMIT_MS 3000
@@ -93,7 +93,7 @@ static void close_job(struct explainer_job *job)
 
 static void read_answer(const struct explainer_job *job, struct buffer *to)
 {
-        ssize_t n = pread(job->answer_fd, buffer_reserve(to, TRACE_ANSWER_MAX), TRACE_ANSWER_MAX, 0);
+        ssize_t n = pread(job->answer_fd, buffer_reserve(to, BACKTRACE_ANSWER_MAX), BACKTRACE_ANSWER_MAX, 0);
         to->size = n > 0 ? (size_t)n : 0;
 }
 

@@ -1,4 +1,5 @@
-/* explainer.h: makes backtraces readable (trace/trace.h) in processes of their own, so that the loop never waits.
+/* explainer.h: makes backtraces readable (backtrace/backtrace.h) in processes of their own, so that the loop never
+ * waits.
  *
  * What was asked before is answered from memory.  A process that takes too long is killed, and then the trace stays as
  * the runner wrote it; so it does if too many are asked for at once. */

@@ -18,6 +18,8 @@
 
 #define POOL_IO_WORDS_MAX (ERROR_TEXT_MAX + BLAME_TEXT_MAX)
 
+struct trace_headers;
+
 /* How a task ended in the pool. */
 struct settled {
         enum outcome outcome;
@@ -31,6 +33,7 @@ struct settled {
         const struct ring_reply *reply; /* the handler's answer; NULL if there is none */
         const void *checkpoint;         /* the latest one, whatever the outcome; NULL: none */
         size_t checkpoint_size;
+        const struct trace_headers *trace; /* set by the owner: the trace that follow-ups are part of; NULL: none */
 };
 
 /* Pointers passed to a callback are valid until it returns. */

@@ -11,6 +11,7 @@
 #include "base/numbers.h"
 #include "base/units.h"
 #include "host/handler/handlers.h"
+#include "host/handler/task_trace.h"
 #include "host/remote/remote_private.h"
 #include "host/shard/shard_io.h"
 
@@ -209,11 +210,13 @@ static void hand_out(struct handlers *all, struct lent *lent, uint64_t now_ms)
         struct handler *handler = all->list[lent->slot];
         const struct handler_config *settings = remote_settings(handler);
         struct work_poll *poll = lent->poll;
+        struct buffer lines = { 0 };
+        struct task_start start = { c, lent->fence.epoch, lent->fence.start };
         struct work_task task = { .id = c->id,
                 .key = c->key,
                 .handler = c->handler,
                 .payload = c->payload,
-                .headers = c->headers,
+                .headers = task_trace_headers(all->traces, &start, &lines),
                 .checkpoint = { (const char *)c->checkpoint.data, c->checkpoint.size },
                 .attempt = c->attempts + 1,
                 .attempts_max = c->attempts_max ? c->attempts_max
@@ -231,6 +234,7 @@ static void hand_out(struct handlers *all, struct lent *lent, uint64_t now_ms)
         lent->poll = NULL;
         log_event(LEVEL_DEBUG, "handed-out", "handler=%s task=%s worker=%s", handler->name, c->id.data, lent->worker);
         end_poll(&handler->remote, poll, WORK_TASK, &task);
+        buffer_free(&lines);
 }
 
 /* Its start is recorded, or about to be, and nobody gets it. */
@@ -447,9 +451,9 @@ void remotes_look(struct handlers *all, const struct shards *shards, uint64_t no
                 struct lent *lent = shard_take_adopted(&shards->list[i].shard);
                 while (lent) {
                         struct lent *next = lent->next;
-                        log_event(LEVEL_INFO, "adopted", "shard=%" PRIu32 " task=%s %s=%s left_ms=%" PRIu64, i,
-                                lent->claimed->id.data, lent->is_seat ? "host" : "worker", lent->worker,
-                                lent->told_for_ms);
+                        log_event(LEVEL_INFO, "adopted", "shard=%" PRIu32 " task=%s%s %s=%s left_ms=%" PRIu64, i,
+                                lent->claimed->id.data, TASK_TRACE_LOGGED(all->traces, lent->claimed),
+                                lent->is_seat ? "host" : "worker", lent->worker, lent->told_for_ms);
                         lent->told_ms = now_ms; /* not before the answer came that said how long it lasts */
                         remote_add(all, lent);
                         lent = next;
@@ -481,9 +485,9 @@ static void fall_silent(struct handlers *all, struct lent *lent, uint64_t now_ms
                 units_format_ms(age, now_ms - lent->started_ms),
                 settled.outcome == OUTCOME_CRASHED ? ", as those before it" : "");
         log_event(LEVEL_WARN, lent->is_seat ? "seat-silent" : "worker-silent",
-                "handler=%s task=%s key=%s %s=%s silences=%" PRIu32 " counts_as=%s", all->list[lent->slot]->name,
-                c->id.data, LOG_QUOTE(c->key.data), lent->is_seat ? "host" : "worker", lent->worker, c->silences + 1,
-                outcome_name((int)settled.outcome));
+                "handler=%s task=%s key=%s%s %s=%s silences=%" PRIu32 " counts_as=%s", all->list[lent->slot]->name,
+                c->id.data, LOG_QUOTE(c->key.data), TASK_TRACE_LOGGED(all->traces, c),
+                lent->is_seat ? "host" : "worker", lent->worker, c->silences + 1, outcome_name((int)settled.outcome));
         c->is_for_owner |= lent->is_seat;
         remote_settle(all, lent, &settled);
         c->silences += !lent->is_seat;

@@ -383,6 +383,15 @@ static void put_build(const struct host_metrics *from, struct metrics *to)
         metrics_put(to, 1, QUIVER_VERSION, info.app, from->membership->name, info.driver, coordination.driver);
 }
 
+static void put_traces(const struct trace_counts *counts, struct metrics *to)
+{
+        metrics_begin(to, METRIC_TRACE_SPANS);
+        metrics_put(to, (double)counts->exported, "exported");
+        metrics_put(to, (double)counts->dropped, "dropped");
+        metrics_put(to, (double)counts->failed, "failed");
+        metrics_put_one(to, METRIC_TRACE_MALFORMED, (double)counts->malformed);
+}
+
 void host_metrics_put(const struct host_metrics *from, struct survey *survey, struct metrics *to)
 {
         uint64_t now_ms = clock_boot_ms();
@@ -398,6 +407,7 @@ void host_metrics_put(const struct host_metrics *from, struct survey *survey, st
         metrics_begin(to, METRIC_LOOP_LAG);
         metrics_put_histogram(to, from->loop_busy, "");
         metrics_put_one(to, METRIC_LOOP_IDLE, (double)from->loop_idle_ns * 1e-9);
+        put_traces(&from->traces->export.counts, to);
         put_build(from, to);
         put_process(from->started_ms, to);
 }

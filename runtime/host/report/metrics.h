@@ -13,6 +13,7 @@
 #include "host/report/backlog.h"
 #include "host/report/survey.h"
 #include "host/shard/shard_io.h"
+#include "trace/traces.h"
 #include "view/metrics.h"
 
 /* What it is written from. */
@@ -22,6 +23,7 @@ struct host_metrics {
         const struct handlers *handlers;
         const struct backlog *backlog;
         const struct reload *reload;
+        const struct traces *traces;
         const struct histogram *loop_busy;
         uint64_t loop_idle_ns;
         uint64_t started_ms; /* wall time */

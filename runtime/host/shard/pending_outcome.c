@@ -90,14 +90,19 @@ static int put_headers(struct buffer *to, const struct ring_submit *submit, stru
 }
 
 static int put_follow_up(struct pending_outcome *pending, struct store_follow_up *to, const struct ring_submit *submit,
-        struct error *error)
+        const struct trace_headers *trace, struct error *error)
 {
-        struct buffer headers = { 0 };
-        int r = put_headers(&headers, submit, error);
+        struct buffer given = { 0 };
+        struct buffer traced = { 0 };
+        int r = put_headers(&given, submit, error);
+        if (trace)
+                trace_headers_add(
+                        &traced, (struct span){ (const char *)given.data, given.size }, &trace->context, trace->state);
+        const struct buffer *headers = trace ? &traced : &given;
         to->envelope = (struct envelope){
                 .handler = keep(pending, submit->handler, strlen(submit->handler)),
                 .key = keep(pending, submit->key, strlen(submit->key)),
-                .headers = keep(pending, headers.data, headers.size),
+                .headers = keep(pending, headers->data, headers->size),
                 .payload = keep(pending, submit->payload, submit->payload_size),
                 .is_merge = submit->is_merge,
                 .debounce_ms = submit->debounce_ms,
@@ -106,12 +111,14 @@ static int put_follow_up(struct pending_outcome *pending, struct store_follow_up
                                            : LANE_NORMAL,
         };
         to->delay_ms = submit->delay_ms;
-        buffer_free(&headers);
+        buffer_free(&given);
+        buffer_free(&traced);
         return r < 0 ? r : envelope_check(&to->envelope, error);
 }
 
 /* What the runner counted must be there, all of it and nothing else. */
-static int put_follow_ups(struct pending_outcome *pending, const struct ring_reply *reply, struct error *error)
+static int put_follow_ups(struct pending_outcome *pending, const struct ring_reply *reply,
+        const struct trace_headers *trace, struct error *error)
 {
         struct reader submits;
         struct ring_submit submit;
@@ -120,23 +127,27 @@ static int put_follow_ups(struct pending_outcome *pending, const struct ring_rep
         for (; *count < reply->submits_count; ++*count) {
                 if (ring_next_submit(&submits, &submit) < 0)
                         return error_set(error, -EBADMSG, "follow-up %u is malformed", *count + 1);
-                int r = put_follow_up(pending, &pending->follow_ups[*count], &submit, error);
+                int r = put_follow_up(pending, &pending->follow_ups[*count], &submit, trace, error);
                 if (r < 0)
                         return r;
         }
         return submits.size ? error_set(error, -EBADMSG, "there are more follow-ups than were counted") : 0;
 }
 
-struct pending_outcome *pending_outcome_done(const struct ring_reply *reply, struct error *error)
+struct pending_outcome *pending_outcome_done(
+        const struct ring_reply *reply, const struct trace_headers *trace, struct error *error)
 {
-        /* A header line takes seven bytes more than its packed form, and that has three at least. */
-        struct pending_outcome *pending = make(STORE_DONE, reply->result_size + 4 * (size_t)reply->submits_size);
+        /* A header line takes seven bytes more than its packed form, and that has three at least.  Those of a trace
+         * have less than TRACE_LINES_ROOM besides the tracestate. */
+        size_t traced = trace ? reply->submits_count * (TRACE_LINES_ROOM + trace->state.size) : 0;
+        struct pending_outcome *pending =
+                make(STORE_DONE, reply->result_size + 4 * (size_t)reply->submits_size + traced);
         pending->outcome.has_result = reply->has_result;
         pending->outcome.result = keep(pending, reply->result, reply->result_size);
         if (reply->submits_count)
                 pending->follow_ups = memory_zero(reply->submits_count, sizeof(*pending->follow_ups));
         pending->outcome.follow_ups = pending->follow_ups;
-        if (put_follow_ups(pending, reply, error) < 0) {
+        if (put_follow_ups(pending, reply, trace, error) < 0) {
                 pending_outcome_free(pending);
                 return NULL;
         }

@@ -7,6 +7,7 @@
 
 #include "ring/pack.h"
 #include "store/store.h"
+#include "trace/headers.h"
 
 struct pending_outcome {
         struct store_outcome outcome; /* its spans point into `bytes`, `follow_ups` and `merged` */
@@ -18,9 +19,10 @@ struct pending_outcome {
 
 /* An outcome of that kind with a copy of `error`. */
 struct pending_outcome *pending_outcome_new(enum store_outcome_kind kind, enum task_cost cost, const char *error);
-/* DONE, with the result and the follow-ups of an answer.  NULL if one of the follow-ups is not a task: the text says
- * which. */
-struct pending_outcome *pending_outcome_done(const struct ring_reply *reply, struct error *error);
+/* DONE, with the result and the follow-ups of an answer, which are part of that trace (NULL: of none) unless the
+ * handler has put them into another.  NULL if one of the follow-ups is not a task: the text says which. */
+struct pending_outcome *pending_outcome_done(
+        const struct ring_reply *reply, const struct trace_headers *trace, struct error *error);
 /* DIVERT: its key waits for `name`, for that reason. */
 struct pending_outcome *pending_outcome_divert(const char *reason, const char *name);
 /* START, at that holder. */

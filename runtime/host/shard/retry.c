@@ -99,7 +99,7 @@ static struct pending_outcome *done(
         const struct handler_config *handler, const struct claimed *c, const struct settled *settled, double random)
 {
         struct error error = { "" };
-        struct pending_outcome *pending = pending_outcome_done(settled->reply, &error);
+        struct pending_outcome *pending = pending_outcome_done(settled->reply, settled->trace, &error);
         if (pending)
                 return pending;
         char text[sizeof(error.text) + 64];

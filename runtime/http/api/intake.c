@@ -135,7 +135,31 @@ static bool begins_with(struct span *name, const char *prefix)
         return true;
 }
 
-/* Quiver-Header-NAME, Quiver-Header64-NAME and traceparent go with the task. */
+/* The trace that the call is part of.  What is wrong with it is no reason to refuse a task, which is then part of none;
+ * a second traceparent says that neither is to be trusted, and several of tracestate are one. */
+static void take_trace(struct intake *in)
+{
+        const struct http_head *head = in->x->head;
+        const struct span *parent = NULL;
+        struct buffer state = { 0 };
+        uint32_t parents = 0;
+        for (uint32_t i = 0; i < head->fields_count; i++) {
+                struct span value = head->fields[i].value;
+                if (span_is(head->fields[i].name, SPAN_TEXT("traceparent"))) {
+                        parent = &head->fields[i].value;
+                        parents++;
+                } else if (span_is(head->fields[i].name, SPAN_TEXT("tracestate")) && value.size) {
+                        buffer_put(&state, ",", state.size > 0);
+                        buffer_put(&state, value.data, value.size);
+                }
+        }
+        if (parents == 1 && header_put(&in->headers, SPAN_TEXT("traceparent"), *parent, NULL) == 0 && state.size)
+                (void)header_put(&in->headers, SPAN_TEXT("tracestate"),
+                        (struct span){ (const char *)state.data, state.size }, NULL);
+        buffer_free(&state);
+}
+
+/* Quiver-Header-NAME, Quiver-Header64-NAME, traceparent and tracestate go with the task. */
 static int take_headers(struct intake *in, struct error *error)
 {
         const struct http_head *head = in->x->head;
@@ -145,11 +169,12 @@ static int take_headers(struct intake *in, struct error *error)
                 int r = 0;
                 if (begins_with(&name, HEADER64_PREFIX))
                         r = header_put_base64(&in->headers, name, value, error);
-                else if (begins_with(&name, HEADER_PREFIX) || span_is(name, SPAN_TEXT("traceparent")))
+                else if (begins_with(&name, HEADER_PREFIX))
                         r = header_put(&in->headers, name, value, error);
                 if (r < 0)
                         return r;
         }
+        take_trace(in);
         in->item.envelope.headers = (struct span){ (const char *)in->headers.data, in->headers.size };
         return 0;
 }

@@ -107,6 +107,11 @@ async function run(handle, { fields, body }) {
     if (name.startsWith('header.')) task.headers[name.slice(7)] = value;
     if (name.startsWith('header64.')) task.headers[name.slice(9)] = Buffer.from(value, 'base64');
   }
+  // For tools that trace, and for what the handler starts.
+  for (const name of ['traceparent', 'tracestate']) {
+    if (typeof task.headers[name] === 'string') process.env[name.toUpperCase()] = task.headers[name];
+    else delete process.env[name.toUpperCase()];
+  }
   try {
     const result = await handle(task);
     await asked; // a question that the handler did not wait for

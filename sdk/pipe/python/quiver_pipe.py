@@ -87,6 +87,15 @@ def answer(tell, kind, body=b"", **fields):
     tell(kind, body, **fields)
 
 
+def trace(headers):
+    """TRACEPARENT and TRACESTATE of the task, for tools that trace and for what the handler starts."""
+    for name in ("traceparent", "tracestate"):
+        if isinstance(headers.get(name), str):
+            os.environ[name.upper()] = headers[name]
+        else:
+            os.environ.pop(name.upper(), None)
+
+
 def run(handle, fields, body):
     """task.payload, task.checkpoint: bytes; task.id, .key, .handler, .lane: text; those of NUMBERS: int;
     task.headers: dict; task.fields: all as it came; task.tell(kind, body, name=value); the Services"""
@@ -97,6 +106,7 @@ def run(handle, fields, body):
     numbers = {name: int(fields[name]) for name in NUMBERS if name in fields}
     headers = {name[len("header."):]: value for name, value in fields.items() if name.startswith("header.")}
     headers |= {name[len("header64."):]: base64.b64decode(value) for name, value in fields.items() if name.startswith("header64.")}
+    trace(headers)
     ours = Services(tell)
     task = types.SimpleNamespace(**{**fields, **numbers}, payload=body[:split], checkpoint=body[split:], fields=fields,
                                  headers=headers, tell=tell, trylock=ours.trylock, unlock=ours.unlock,

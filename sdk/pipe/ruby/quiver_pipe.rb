@@ -77,6 +77,8 @@ module QuiverPipe
     split = body.bytesize - fields["checkpoint_size"].to_i
     headers = fields.filter_map { |name, value| [name.delete_prefix("header."), value] if name.start_with?("header.") }.to_h
     fields.each { |name, value| headers[name.delete_prefix("header64.")] = value.unpack1("m") if name.start_with?("header64.") }
+    # For tools that trace, and for what the handler starts.
+    %w[traceparent tracestate].each { |name| ENV[name.upcase] = fields["header.#{name}"] }
     values = fields.to_h { |name, value| [name.to_sym, NUMBERS.include?(name) ? value.to_i : value] }
     OpenStruct.new(**values, fields: fields, headers: headers, tell: tell, payload: body.byteslice(0, split),
                    checkpoint: body.byteslice(split..), **services(tell))

@@ -56,14 +56,14 @@ static void start_guard(struct scene *s, bool is_weak)
         s->guard = fork();
         assert_true(s->guard >= 0);
         if (s->guard == 0) {
-                char *words[] = { "guard", "0", "-", NULL };
+                char *words[] = { "guard", "0", "-", "-", NULL };
                 int leases = fcntl(s->leases.fd, F_DUPFD, 100);
                 (void)close(ends[0]);
                 (void)dup2(ends[1], GUARD_FD_ORDERS);
                 (void)dup2(leases, GUARD_FD_LEASES);
                 if (is_weak && setresuid(NOBODY, NOBODY, NOBODY) < 0)
                         _exit(9);
-                _exit(cmd_guard(3, words));
+                _exit(cmd_guard(4, words));
         }
         (void)close(ends[1]);
         s->orders = ends[0];

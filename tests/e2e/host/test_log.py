@@ -1,8 +1,12 @@
 """A host's log: pure logfmt, JSON or fields of the journal through a bad day, a line for what costs a task something, one line for an outage."""
 import json
+import os
 import re
 import socket
 import struct
+import subprocess
+
+import pytest
 
 from hosts import wait_until
 
@@ -127,6 +131,40 @@ def test_the_journal_gets_fields(host, tmp_path):
     host.kill()
     assert int(until("guard")["QUIVER_RUNNERS"]) >= 1
     assert not any(log.read_text() for log in host.logs), "nothing goes to standard error beside it"
+
+
+JOURNALD = """
+mount -t tmpfs none /run && mount -t tmpfs none /var/log && mkdir -p /run/systemd/journal /run/log/journal || exit 77
+/lib/systemd/systemd-journald 2>{folder}/journald.log & journald=$!
+for i in $(seq 100); do [ -S /run/systemd/journal/socket ] && break; sleep 0.1; done
+[ -S /run/systemd/journal/socket ] || exit 77
+{quiver} run -c {config} 2>{folder}/host.log & host=$!
+found() {{ journalctl -D /run/log/journal -o json --no-pager QUIVER_EVENT=$1 | grep -q .; }}
+for i in $(seq 300); do found running && break; sleep 0.2; done
+{quiver} submit work --key 'two words' --traceparent {parent} '1 reject' -c {config}
+for i in $(seq 300); do found rejected && break; sleep 0.2; done
+journalctl -D /run/log/journal -o json --no-pager -t quiver > {folder}/journal
+kill $host; wait $host; kill $journald; wait $journald
+exit 0
+"""
+
+
+def test_a_real_journal_keeps_the_fields(host, tmp_path):
+    """journald of systemd, in a mount namespace of its own: where that cannot be had, this is skipped."""
+    trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+    host.configure(shards=2, work="")
+    host.config.write_text(host.config.read_text().replace("log = {", 'log = { format = "journal";'))
+    script = JOURNALD.format(quiver=host.quiver, config=host.config, folder=tmp_path, parent=f"00-{trace}-00f067aa0ba902b7-01")
+    if os.geteuid() or not os.path.exists("/lib/systemd/systemd-journald"):
+        pytest.skip("needs root and systemd-journald")
+    done = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, timeout=240)
+    if done.returncode == 77 or "unshare" in done.stderr:
+        pytest.skip("no mount namespace can be made here")
+    entries = [json.loads(line) for line in (tmp_path / "journal").read_text().splitlines()]
+    told, = [entry for entry in entries if entry["QUIVER_EVENT"] == "rejected"]
+    assert (told["QUIVER_KEY"], told["QUIVER_HANDLER"], told["QUIVER_TRACE"]) == ("two words", "work", trace)
+    assert (told["PRIORITY"], told["QUIVER_LEVEL"], told["SYSLOG_IDENTIFIER"]) == ("4", "warn", "quiver")
+    assert told["QUIVER_TASK"] and told["_TRANSPORT"] == "journal" and told["_COMM"] == "quiver"
 
 
 def test_what_costs_a_task_something_has_a_line(host):

@@ -548,20 +548,34 @@ def test_a_folder_that_is_moved_is_taken_along(quiver, root, tmp_path):
         again.close()
 
 
-def test_usr1_opens_a_renamed_log_file_anew(host):
+@pytest.mark.parametrize("number", (signal.SIGUSR1, signal.SIGHUP))
+def test_a_renamed_log_file_is_opened_anew(host, number):
     path = host.folder / "host.log"
     host.configure(work="", change=lambda text: text.replace('level = "debug";', f'level = "debug"; file = "{path}";'))
     host.start(is_ready=False)
     wait_until(lambda: path.exists() and "event=running" in path.read_text(), "it runs, and says so in its file")
     assert path.stat().st_mode & 0o777 == 0o600
     path.rename(host.folder / "host.log.1")
-    host.signal(signal.SIGUSR1)
+    host.signal(number)
     wait_until(lambda: path.exists() and "opened anew" in path.read_text(), "it goes on in a new file")
     host.submit([{"handler": "work", "key": "k", "payload": "1"}])
     host.wait_done(1)
     assert host.stop() == 0
     assert "event=stopped" in path.read_text() and "event=stopped" not in (host.folder / "host.log.1").read_text()
     assert host.log() == ""
+
+
+def test_what_the_guard_says_is_in_the_new_log_file_too(host):
+    path = host.folder / "host.log"
+    host.configure(work="", change=lambda text: text.replace('level = "debug";', f'level = "debug"; file = "{path}";'))
+    host.start(is_ready=False)
+    wait_until(lambda: path.exists() and "event=running" in path.read_text(), "it runs, and says so in its file")
+    path.rename(host.folder / "host.log.1")
+    host.signal(signal.SIGUSR1)
+    wait_until(lambda: path.exists() and "opened anew" in path.read_text(), "it goes on in a new file")
+    host.kill()
+    wait_until(lambda: "event=guard" in path.read_text(), "the guard says what it did")
+    assert "event=guard" not in (host.folder / "host.log.1").read_text()
 
 
 def test_usr1_does_not_end_a_host_that_logs_to_standard_error(host):

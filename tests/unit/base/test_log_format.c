@@ -1,5 +1,6 @@
 /* A line of the log as JSON and as a datagram for systemd's journal. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,7 +89,8 @@ static void the_journal_gets_a_field_for_each_pair(void **state)
         char out[LOG_FORMATTED_MAX];
         const char expected[] =
                 "MESSAGE=takeover shard=7 from-host=\"two\\nlines\"\nPRIORITY=4\nSYSLOG_IDENTIFIER=quiver\n"
-                "QUIVER_EVENT=takeover\nQUIVER_SHARD=7\nQUIVER_FROM_HOST\n\x09\0\0\0\0\0\0\0two\nlines\n";
+                "QUIVER_TIME=2026-11-16T10:00:00.123Z\nQUIVER_LEVEL=warn\nQUIVER_EVENT=takeover\nQUIVER_SHARD="
+                "7\nQUIVER_FROM_HOST\n\x09\0\0\0\0\0\0\0two\nlines\n";
         size_t n = log_as_journal(out, &head, "shard=7 from-host=\"two\\nlines\"");
         assert_int_equal(n, sizeof(expected) - 1);
         assert_memory_equal(out, expected, n);
@@ -132,6 +134,51 @@ static void a_journal_without_room_costs_lines_and_no_time(void **state)
         (void)rmdir(folder);
 }
 
+/* A message that has a newline, which nothing that quotes its values writes, does not begin another field. */
+static void a_newline_in_a_line_begins_no_field(void **state)
+{
+        (void)state;
+        char out[LOG_FORMATTED_MAX];
+        const char begin[] = "MESSAGE\n\x13\0\0\0\0\0\0\0takeover a=1\nUSER=0\nPRIORITY=4\n";
+        assert_true(log_as_journal(out, &head, "a=1\nUSER=0") > sizeof(begin));
+        assert_memory_equal(out, begin, sizeof(begin) - 1);
+}
+
+/* As a socket with little room, or a long line. */
+static void a_line_that_is_too_long_for_a_datagram_goes_as_a_sealed_file(void **state)
+{
+        (void)state;
+        char folder[] = "/tmp/quiver-journal-XXXXXX", path[64], line[12000], back[sizeof(line) + 1];
+        char control[CMSG_SPACE(sizeof(int))];
+        struct iovec byte = { back, 1 };
+        struct msghdr message = {
+                .msg_iov = &byte, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)
+        };
+        struct journal journal = { .fd = -1 };
+        struct error error = { "" };
+        int fd, small = 1;
+        assert_non_null(mkdtemp(folder));
+        (void)snprintf(path, sizeof(path), "%s/socket", folder);
+        int server = listen_at(path);
+        assert_int_equal(journal_open(&journal, path, &error), 0);
+        assert_int_equal(setsockopt(journal.fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small)), 0);
+        memset(line, 'x', sizeof(line));
+        assert_int_equal(journal_send(&journal, line, sizeof(line)), 0);
+        assert_int_equal(recvmsg(server, &message, 0), 0);
+        const struct cmsghdr *head_of = CMSG_FIRSTHDR(&message);
+        assert_non_null(head_of);
+        assert_int_equal(head_of->cmsg_type, SCM_RIGHTS);
+        memcpy(&fd, CMSG_DATA(head_of), sizeof(fd));
+        assert_int_equal(fcntl(fd, F_GET_SEALS), F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL);
+        assert_int_equal(pread(fd, back, sizeof(back), 0), sizeof(line));
+        assert_memory_equal(back, line, sizeof(line));
+        (void)close(fd);
+        (void)close(server);
+        (void)close(journal.fd);
+        (void)unlink(path);
+        (void)rmdir(folder);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -140,6 +187,8 @@ int main(void)
                 cmocka_unit_test(a_cut_line_is_still_an_object),
                 cmocka_unit_test(the_longest_line_has_room_in_each_form),
                 cmocka_unit_test(the_journal_gets_a_field_for_each_pair),
+                cmocka_unit_test(a_newline_in_a_line_begins_no_field),
+                cmocka_unit_test(a_line_that_is_too_long_for_a_datagram_goes_as_a_sealed_file),
                 cmocka_unit_test(a_journal_without_room_costs_lines_and_no_time),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,6 +12,8 @@
 #include "host/shard/pending_outcome.h"
 
 /* An answer whose memory is gone before its pending is looked at. */
+static const struct trace_headers *trace; /* that the next one's follow-ups are part of */
+
 static struct pending_outcome *pending_outcome_of(
         const struct ring_submit *submits, uint32_t count, struct error *error)
 {
@@ -26,7 +28,7 @@ static struct pending_outcome *pending_outcome_of(
                 .submits = bytes.data,
                 .submits_size = bytes.size,
                 .submits_count = count };
-        struct pending_outcome *pending = pending_outcome_done(&reply, error);
+        struct pending_outcome *pending = pending_outcome_done(&reply, trace, error);
         memset(result, '!', strlen(result));
         if (bytes.size)
                 memset(bytes.data, '!', bytes.size);
@@ -115,6 +117,49 @@ static void many_headers_fit(void **state)
         buffer_free(&headers);
 }
 
+/* Each has the trace of the task that submitted it, but for one that has its own, and one that is full. */
+static void follow_ups_are_part_of_the_trace(void **state)
+{
+        (void)state;
+        char long_state[TASK_HEADER_MAX];
+        memset(long_state, 's', sizeof(long_state));
+        struct trace_headers of = { .found = TRACE_GIVEN, .state = { long_state, sizeof(long_state) } };
+        assert_true(
+                trace_context_parse(SPAN_TEXT("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"), &of.context));
+        struct buffer own = { 0 };
+        struct buffer full = { 0 };
+        ring_put_header(&own, &(struct ring_task_header){ .name = "traceparent", .value = "mine", .value_size = 4 });
+        for (int i = 0; i < 32; i++)
+                ring_put_header(&full, &(struct ring_task_header){ .name = "n", .value = "v", .value_size = 1 });
+        struct ring_submit submits[64];
+        struct error error = { "" };
+        for (int i = 0; i < 64; i++)
+                submits[i] = (struct ring_submit){ .handler = "h", .key = "k", .payload = "" };
+        submits[1].headers = own.data;
+        submits[1].headers_size = own.size;
+        submits[2].headers = full.data;
+        submits[2].headers_size = full.size;
+        trace = &of;
+        struct pending_outcome *pending = pending_outcome_of(submits, 64, &error);
+        trace = NULL;
+        assert_non_null(pending);
+        const struct store_follow_up *f = pending->outcome.follow_ups;
+        struct trace_headers found;
+        for (int i = 0; i < 64; i++) {
+                trace_headers_read(f[i].envelope.headers, &found);
+                enum trace_found expected = i == 1 ? TRACE_MALFORMED : i == 2 ? TRACE_ABSENT : TRACE_GIVEN;
+                assert_int_equal(found.found, expected);
+                if (expected != TRACE_GIVEN)
+                        continue;
+                assert_memory_equal(&found.context, &of.context, sizeof(of.context));
+                assert_true(span_is(found.state, of.state));
+        }
+        assert_true(span_is(f[1].envelope.headers, SPAN_TEXT("header.traceparent:mine\n")));
+        pending_outcome_free(pending);
+        buffer_free(&own);
+        buffer_free(&full);
+}
+
 static void assert_refused(const struct ring_submit *submit, const char *says)
 {
         struct error error = { "" };
@@ -153,7 +198,7 @@ static void a_wrong_count_is_refused(void **state)
                 struct ring_reply reply = {
                         .error = "", .submits = bytes.data, .submits_size = bytes.size, .submits_count = count
                 };
-                struct pending_outcome *pending = pending_outcome_done(&reply, &error);
+                struct pending_outcome *pending = pending_outcome_done(&reply, NULL, &error);
                 assert_int_equal(pending != NULL, count == 1);
                 assert_int_equal(*error.text != 0, count != 1);
                 pending_outcome_free(pending);
@@ -173,7 +218,7 @@ static void cut_off_follow_ups_are_refused(void **state)
                 assert_non_null(cut);
                 memcpy(cut, bytes.data, size);
                 struct ring_reply reply = { .error = "", .submits = cut, .submits_size = size, .submits_count = 1 };
-                assert_null(pending_outcome_done(&reply, &error));
+                assert_null(pending_outcome_done(&reply, NULL, &error));
                 assert_true(*error.text != 0);
                 free(cut);
         }
@@ -202,6 +247,7 @@ int main(void)
                 cmocka_unit_test(a_result_outlives_its_answer),
                 cmocka_unit_test(follow_ups_outlive_their_answer),
                 cmocka_unit_test(many_headers_fit),
+                cmocka_unit_test(follow_ups_are_part_of_the_trace),
                 cmocka_unit_test(a_wrong_follow_up_is_refused_by_name),
                 cmocka_unit_test(a_wrong_count_is_refused),
                 cmocka_unit_test(cut_off_follow_ups_are_refused),

@@ -387,7 +387,7 @@ static struct pending_outcome *pending_outcome_with_follow_ups(uint32_t count)
         struct ring_reply reply = {
                 .error = "", .submits = submits.data, .submits_size = submits.size, .submits_count = count
         };
-        struct pending_outcome *pending = pending_outcome_done(&reply, &error);
+        struct pending_outcome *pending = pending_outcome_done(&reply, NULL, &error);
         assert_non_null(pending);
         assert_int_equal(pending->outcome.follow_ups_count, count);
         buffer_free(&submits);

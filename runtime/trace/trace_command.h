@@ -1,9 +1,0 @@
-/* trace_command.h: `quiver trace`: the process that makes a backtrace readable. */
-#ifndef QUIVER_TRACE_TRACE_COMMAND_H
-#define QUIVER_TRACE_TRACE_COMMAND_H
-
-/* Started by whoever watches a runner, with its pid: reads a request (trace.h) from standard input and writes the
- * answer to standard output. */
-int cmd_trace(int argc, char **argv);
-
-#endif

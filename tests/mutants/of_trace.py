@@ -1,0 +1,31 @@
+"""Traces: runtime/trace, and the journal's part of the log."""
+from noticed_by import UNIT
+
+MUTANTS = [
+    ("traceparent: the version ff", "runtime/trace/context.c", " || version == 0xff)", ")", [UNIT("trace_context")]),
+    ("traceparent: more behind the version 00", "runtime/trace/context.c",
+     "(version == 0 || t[PARENT_SIZE] != '-')", "t[PARENT_SIZE] != '-'", [UNIT("trace_context")]),
+    ("traceparent: ids of zeroes", "runtime/trace/context.c",
+     "if (is_zero(found.trace, TRACE_ID_SIZE) || is_zero(found.span, TRACE_SPAN_ID_SIZE))", "if (false)", [UNIT("trace_context")]),
+    ("traceparent: flags that nobody knows", "runtime/trace/context.c",
+     "found.flags &= TRACE_FLAG_SAMPLED | TRACE_FLAG_RANDOM;", "", [UNIT("trace_context")]),
+    ("trace: two traceparents", "runtime/trace/headers.c", "ret->found == TRACE_ABSENT && !header.is_base64 &&", "!header.is_base64 &&",
+     [UNIT("trace_context")]),
+    ("trace: the tracestate of another trace", "runtime/trace/headers.c",
+     "        if (ret->found != TRACE_GIVEN)\n                ret->state = (struct span){ 0 };\n", "", [UNIT("trace_context")]),
+    ("trace: one header too many", "runtime/trace/headers.c", "count <= TASK_HEADERS_MAX &&", "", [UNIT("trace_context")]),
+    ("trace: headers that are too long", "runtime/trace/headers.c", " && to->size - before <= TASK_HEADER_LINES_MAX)", ")",
+     [UNIT("trace_context")]),
+    ("trace: a handler's own traceparent is replaced", "runtime/trace/headers.c", "if (theirs.found == TRACE_ABSENT)", "if (true)",
+     [UNIT("trace_context"), UNIT("pending_outcome")]),
+    ("trace: spans without end", "runtime/trace/export.c", "if (e->waiting < e->queue_max)", "if (true)", [UNIT("trace_export")]),
+    ("trace: a batch that is on its way grows", "runtime/trace/export.c", " || (e->last == e->first && e->is_sending))", ")",
+     [UNIT("trace_export")]),
+    ("trace: what is refused is repeated", "runtime/trace/export.c", "if (!may_be_taken_later(answer) || now_ms",
+     "if (now_ms", [UNIT("trace_export")]),
+    ("trace: a text of any length", "runtime/trace/otlp.c", "text.size < TRACE_TEXT_MAX ? text.size : TRACE_TEXT_MAX", "text.size",
+     [UNIT("otlp")]),
+    ("journal: a long line is lost", "runtime/base/log/journal.c", "if (r == -EMSGSIZE)", "if (false)", [UNIT("log_format")]),
+    ("journal: a file that can still be changed", "runtime/base/log/journal.c", "fcntl(fd, F_ADD_SEALS, seals) == 0)", "true)",
+     [UNIT("log_format")]),
+]
