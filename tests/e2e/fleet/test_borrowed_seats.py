@@ -161,11 +161,11 @@ def test_nothing_is_asked_while_all_are_idle_or_all_are_busy(pair):
     redis, client = pair.fleet.backing.redis, pair.fleet.backing.client
     pair.wait_quiet()
     wait_until(lambda: not client.exists("quiver:{test}:wanting"), "nobody wants a seat")
-    wait_until(lambda: commands_about_seats(redis, 400) == [], "nobody asks")
+    wait_until(lambda: commands_about_seats(redis, 200) == [], "nobody asks")
     gate, ids = pair.block(8)
     pair.wait_running(ids, 2)
     wait_until(lambda: client.hlen("quiver:{test}:wanting") == 1, "a wants a seat")
-    wait_until(lambda: commands_about_seats(redis, 400) == [], "nobody asks")
+    wait_until(lambda: commands_about_seats(redis, 200) == [], "nobody asks")
     gate.touch()
     pair.wait_done(ids)
 
