@@ -55,7 +55,7 @@ MUTANTS = [
     ("lender: who asked in vain has nothing counted", LENDER, "        l->look_ms = 0;\n}", "}", [UNIT("lender")]),
     ("pool: what stands behind a long task stays there", "runtime/host/pool/pool_watch.c", "if (s->is_started || (!can_move && !is_behind) || ",
      "if (s->is_started || !can_move || ", [UNIT("pool_watch")]),
-    ("pool: what has a free seat before it is taken back", "runtime/host/pool/pool_watch.c", " && !runner->is_solo && !has_free_seat(pool, event);",
+    ("pool: what has a free seat before it is taken back", "runtime/host/pool/pool_watch.c", " && !runner->is_solo && !has_moving_seat(pool, event, now_ms);",
      " && !runner->is_solo;", [UNIT("pool_watch")]),
     ("pool: back to the busy runner after a while", "runtime/host/pool/pool_watch.c", "can_move ? now_ms + POOL_SHUT_MS : UINT64_MAX;",
      "now_ms + POOL_SHUT_MS;", [UNIT("pool_watch")]),

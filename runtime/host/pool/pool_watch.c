@@ -96,13 +96,15 @@ static bool has_elsewhere(const struct pool *pool, const struct pool_runner *stu
         return false;
 }
 
-static bool has_free_seat(const struct pool *pool, const struct pool_event *event)
+/* A seat is free, or starts tasks one after the other. */
+static bool has_moving_seat(const struct pool *pool, const struct pool_event *event, uint64_t now_ms)
 {
         bool is_busy[RING_SEATS_MAX] = { false };
         uint32_t busy = 0;
         for (size_t i = 0; i < event->views_count; i++) {
                 const struct pool_view *s = &event->views[i];
-                if (!s->is_started || s->seat >= RING_SEATS_MAX || is_busy[s->seat])
+                if (!s->is_started || now_ms < s->started_ms + POOL_BEHIND_MS || s->seat >= RING_SEATS_MAX ||
+                        is_busy[s->seat])
                         continue;
                 is_busy[s->seat] = true;
                 busy++;
@@ -118,11 +120,10 @@ static void watch_unstarted(struct pool *pool, const struct pool_event *event, u
 {
         struct pool_runner *runner = event->runner;
         bool can_move = has_elsewhere(pool, runner);
-        bool is_behind = !can_move && !runner->is_solo && !has_free_seat(pool, event);
-        uint64_t stuck_ms = can_move ? POOL_STUCK_MS : POOL_BEHIND_MS;
+        bool is_behind = !can_move && !runner->is_solo && !has_moving_seat(pool, event, now_ms);
         for (size_t i = event->views_count; i-- > 0;) {
                 const struct pool_view *s = &event->views[i];
-                if (s->is_started || (!can_move && !is_behind) || now_ms < s->task->handed_ms + stuck_ms)
+                if (s->is_started || (!can_move && !is_behind) || now_ms < s->task->handed_ms + POOL_STUCK_MS)
                         continue;
                 pool_act(actions, ACTION_TAKE_BACK, runner)->task = s->task;
                 /* Shut, because the task must not return to this runner while the other one is being spawned, or before
