@@ -50,6 +50,7 @@ BARS = {
     "move.unmoved": at_most("planned move: p99 of unmoved shards beyond that in quiet", 10, "ms"),
     "move.twice": at_most("planned move: tasks run twice", 0),
     "seats": at_most("four jobs of 1.5 s without keys on two hosts of one seat, the longest of 20", 3.5, "s"),
+    "lanes": at_least("lanes over shards: rounds in which tasks start by lane, of 20", 20, "rounds"),
     "reload.pause": at_most("SIGHUP under load: p99 of a key's pause beyond that without", 50, "ms"),
     "reload.harm": at_most("SIGHUP under load: tasks lost, failed or doubled", 0),
     "assign": at_most("assignment of 4096 shards to 200 members: its document, in a znode", 1048575, "bytes"),

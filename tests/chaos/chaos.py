@@ -257,7 +257,7 @@ def print_table(run, report, faults):
         "faults in all": sum(run.counts.values()), "could not be done then": run.skipped, "handovers": report.handovers,
         "tasks acknowledged": statuses["kept"], "unknown": statuses["unknown"], "refused": statuses["refused"],
         "done": report.done, "dead": report.dead, "follow-ups started": len({x.number for x in h.lines if ">" in x.number}),
-        "repeats": report.repeats, "overlaps that promise 3 allows": report.overlaps,
+        "repeats": report.repeats, "overlaps that promise 3 allows": report.overlaps, **run.crowd.loans(),
     }
     if h.steps:
         rows["steps of the store's clock"] = len(h.steps)

@@ -45,6 +45,21 @@ MUTANTS = [
      "        struct dispatch_pool *p = &d->pools[pool];\n        if (p->is_paused)\n                return NULL;\n",
      "        struct dispatch_pool *p = &d->pools[pool];\n", [UNIT("remote_seats")]),
 
+    ("lend: a count of those without a key that stays", WINDOW, "        line->unkeyed -= key->is_unkeyed;\n", "", [UNIT("remote_seats")]),
+    ("lend: nothing that is not the first of its line", WINDOW, "                if (!key->is_unkeyed)\n                        continue;\n                --*left;",
+     "                --*left;", [UNIT("remote_seats")]),
+    ("lend: what waits in the store for a worker", "runtime/host/handler/dispatch.c", "        if (!d->pools[pool].may_be_stored)\n", "        if (true)\n",
+     [UNIT("remote")]),
+    ("lend: looks for what is stored for ever", "runtime/host/handler/dispatch.c", "        d->pools[pool].may_be_stored = false;\n", "", [UNIT("remote")]),
+    ("lender: counts over and over", LENDER, "(is_said ? LENDER_REST_MS : LENDER_LOOK_MS)", "LENDER_LOOK_MS", [UNIT("lender")]),
+    ("lender: who asked in vain has nothing counted", LENDER, "        l->look_ms = 0;\n}", "}", [UNIT("lender")]),
+    ("pool: what stands behind a long task stays there", "runtime/host/pool/pool_watch.c", "if (s->is_started || (!can_move && !is_behind) || ",
+     "if (s->is_started || !can_move || ", [UNIT("pool_watch")]),
+    ("pool: what has a free seat before it is taken back", "runtime/host/pool/pool_watch.c", " && !runner->is_solo && !has_moving_seat(pool, event, now_ms);",
+     " && !runner->is_solo;", [UNIT("pool_watch")]),
+    ("pool: back to the busy runner after a while", "runtime/host/pool/pool_watch.c", "can_move ? now_ms + POOL_SHUT_MS : UINT64_MAX;",
+     "now_ms + POOL_SHUT_MS;", [UNIT("pool_watch")]),
+
     # --- how they come back
     ("seats: an older start is listened to", SEATS, "if (!lent || !remote_is_current(lent, &outcome.fence, control->id)) {", "if (!lent) {",
      [UNIT("remote_seats")]),

@@ -108,11 +108,16 @@ static void end_urgency(struct dispatch *d, uint32_t shard)
 
 void dispatch_look(struct dispatch *d, const struct shard_set *changed)
 {
+        bool has_names = false;
         shard_set_join(&d->suspects, changed);
-        for (uint32_t i = 0; (i = shard_set_from(changed, i)) != SHARD_SET_NONE; i++)
+        for (uint32_t i = 0; (i = shard_set_from(changed, i)) != SHARD_SET_NONE; i++) {
+                has_names |= d->shards[i]->names.count > 0;
                 for (unsigned lane = 0; lane < LANES; lane++)
                         if (window_has_ready_of(&d->shards[i]->window, (enum lane)lane))
                                 shard_set_add(&d->ready[lane], i);
+        }
+        for (uint32_t pool = 0; has_names && pool < d->routes.pools; pool++)
+                d->pools[pool].may_be_stored = true;
 }
 
 /* --- what cannot start here --- */
@@ -184,10 +189,23 @@ bool dispatch_has_waiting(const struct dispatch *d, uint32_t pool)
         return false;
 }
 
+bool dispatch_has_stored(struct dispatch *d, uint32_t pool)
+{
+        if (!d->pools[pool].may_be_stored)
+                return false;
+        for (uint32_t i = 0; i < d->shards_count; i++) {
+                const struct shard *s = d->shards[i];
+                if (s->names.count && s->state == SHARD_OWNED && shard_names_has(&s->names, s->routes, pool))
+                        return true;
+        }
+        d->pools[pool].may_be_stored = false;
+        return false;
+}
+
 void dispatch_look_at_limits(struct dispatch *d, uint64_t now_ms)
 {
         struct limits *limits = d->routes.limits;
-        if (!limits || !limits_pass_is_due(limits, now_ms))
+        if (!limits || !d->shards_count || !limits_pass_is_due(limits, now_ms))
                 return;
         limits_pass_begin(limits);
         /* Each time another shard comes first, so that none has to wait for all that the others have. */
@@ -227,7 +245,9 @@ void dispatch_begin(
         struct dispatch *d, uint32_t pool, enum dispatch_state state, const uint32_t room[LANES], uint64_t now_ms)
 {
         struct dispatch_pool *p = &d->pools[pool];
-        struct dispatch_pool turn = { .was_urgent = p->was_urgent, .is_paused = p->is_paused };
+        struct dispatch_pool turn = {
+                .was_urgent = p->was_urgent, .is_paused = p->is_paused, .may_be_stored = p->may_be_stored
+        };
         memcpy(turn.next_shard, p->next_shard, sizeof(turn.next_shard));
         memcpy(turn.given, p->given, sizeof(turn.given));
         *p = turn;
@@ -434,15 +454,16 @@ struct claimed *dispatch_next_to_lend(
         return NULL;
 }
 
-uint32_t dispatch_count_to_lend(const struct dispatch *d, uint32_t pool, uint64_t before_ms, uint32_t max)
+uint32_t dispatch_count_to_lend(
+        const struct dispatch *d, uint32_t pool, unsigned lanes, uint64_t before_ms, uint32_t max)
 {
         uint32_t count = 0;
         if (d->pools[pool].is_paused)
                 return 0;
-        for (unsigned lane = 0; lane < LANES; lane++)
+        for (unsigned lane = 0; lane < lanes; lane++)
                 for (uint32_t i = 0; (i = shard_set_from(&d->ready[lane], i)) != SHARD_SET_NONE && count < max; i++) {
                         const struct shard *s = d->shards[i];
-                        if (s->window.count && s->state == SHARD_OWNED)
+                        if (s->window.count && s->state == SHARD_OWNED && !s->is_to_leave)
                                 count +=
                                         window_count_to_lend(&s->window, pool, (enum lane)lane, before_ms, max - count);
                 }

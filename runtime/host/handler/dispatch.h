@@ -29,6 +29,7 @@ struct dispatch_pool {
         uint32_t given[LANES];      /* tasks since a lower lane had a turn */
         bool was_urgent;            /* its latest task was an urgent shard's */
         bool is_paused;             /* a person wants it to start nothing */
+        bool may_be_stored;         /* tasks for it may wait in the store (dispatch_has_stored()) */
 
         bool is_over;                  /* it gets nothing in this turn */
         bool is_dry[LANES];            /* no shard has anything of that lane for it */
@@ -88,6 +89,9 @@ void dispatch_look(struct dispatch *d, const struct shard_set *changed);
 
 /* Whether a task of that pool waits, for a seat or for shares of limits. */
 bool dispatch_has_waiting(const struct dispatch *d, uint32_t pool);
+/* Whether tasks of that pool wait in the store, because it took none when they were claimed; of shards that are ours.
+ * Cheap if nothing has changed since it was found that there are none. */
+bool dispatch_has_stored(struct dispatch *d, uint32_t pool);
 /* Looks at the tasks that wait for shares of limits, if something may have changed for them.  To be called before the
  * pools are fed. */
 void dispatch_look_at_limits(struct dispatch *d, uint64_t now_ms);
@@ -108,7 +112,8 @@ struct claimed *dispatch_follow(
  * running: of the highest lane, from the shards in turn; NULL: none, or the pool is paused. */
 struct claimed *dispatch_next_to_lend(
         struct dispatch *d, uint32_t pool, uint64_t before_ms, uint64_t now_ms, struct shard **ret_shard);
-/* How many there are, at most `max`. */
-uint32_t dispatch_count_to_lend(const struct dispatch *d, uint32_t pool, uint64_t before_ms, uint32_t max);
+/* How many there are in the `lanes` highest lanes, at most `max`. */
+uint32_t dispatch_count_to_lend(
+        const struct dispatch *d, uint32_t pool, unsigned lanes, uint64_t before_ms, uint32_t max);
 
 #endif

@@ -46,7 +46,7 @@
 
 #define BORROWER_IDLE_MS  UINT64_C(10)   /* a seat has been free for so long: it is offered */
 #define BORROWER_ASK_MS   UINT64_C(2000) /* no answer for so long: none comes */
-#define BORROWER_LIST_MS  UINT64_C(200)  /* between two looks at the records */
+#define BORROWER_LIST_MS  UINT64_C(100)  /* between two looks at the records */
 #define BORROWER_ASKS_MAX 16u            /* without an answer, at once */
 #define BORROWER_WANTS    64u            /* owners that are remembered; the others are found at the next look */
 

@@ -301,8 +301,9 @@ static bool is_short(const struct handler *handler, const struct generation *gen
                 has_ready |= !shard_set_is_empty(&d->ready[lane]);
         if (!generation || !generation->settings->spread)
                 return false;
+        /* What found no worker may wait in the store. */
         if (handler_is_remote(generation->settings))
-                return has_ready && !remote_own_polls(&handler->remote);
+                return (has_ready || d->pools[handler->slot].may_be_stored) && !remote_own_polls(&handler->remote);
         const struct pool *pool = &generation->pool_io.pool;
         return (has_ready || pool->waiting_count) && !pool_free_seats(pool);
 }

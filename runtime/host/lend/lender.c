@@ -18,13 +18,15 @@ bool lender_look(struct lender *l, bool is_short, uint64_t now_ms)
 
 void lender_counted(struct lender *l, uint32_t count, uint64_t now_ms)
 {
+        bool is_said = count && l->is_told && !l->is_in_vain;
         l->count = count;
-        l->look_ms = now_ms + LENDER_LOOK_MS;
+        l->look_ms = now_ms + (is_said ? LENDER_REST_MS : LENDER_LOOK_MS);
 }
 
 void lender_asked_in_vain(struct lender *l)
 {
         l->is_in_vain = true;
+        l->look_ms = 0;
 }
 
 bool lender_wants_to_tell(const struct lender *l, uint64_t paced_ms, uint64_t now_ms, uint32_t *ret_tasks)

@@ -15,9 +15,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define LENDER_AFTER_MS UINT64_C(100) /* short for so long: it is counted what could be lent */
-#define LENDER_LOOK_MS  UINT64_C(200) /* and again after this */
-#define LENDER_PACE_MS  UINT64_C(200) /* between two writes of a host */
+#define LENDER_AFTER_MS UINT64_C(100)   /* short for so long: it is counted what could be lent */
+#define LENDER_LOOK_MS  UINT64_C(100)   /* and again after this */
+#define LENDER_REST_MS  UINT64_C(10000) /* the same once it is said: who asks in vain has it counted at once */
+#define LENDER_PACE_MS  UINT64_C(100)   /* between two writes of a host */
 #define LENDER_KEEP_MS  UINT64_C(60000)
 #define LENDER_COUNT    16u /* more than so many are not counted */
 

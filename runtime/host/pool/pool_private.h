@@ -8,6 +8,10 @@
 /* A task that no seat has started after this long is moved to another runner that could start it. */
 #define POOL_STUCK_MS 10
 
+/* The same if no other runner could, and every seat of its own has had one task for this long: it goes back to those
+ * that wait, where higher lanes pass it and other hosts' seats find it. */
+#define POOL_BEHIND_MS 50
+
 /* A ring without room is tried again after this long.  Its cells may still hold tasks that were taken back, its spills
  * large tasks. */
 #define POOL_FULL_MS 2

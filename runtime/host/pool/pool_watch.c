@@ -96,22 +96,42 @@ static bool has_elsewhere(const struct pool *pool, const struct pool_runner *stu
         return false;
 }
 
-/* Takes back tasks that no seat has started for a while if another runner could start them.  The newest is taken first,
- * so that they return to the head of the queue in their old order. */
+/* A seat is free, or starts tasks one after the other. */
+static bool has_moving_seat(const struct pool *pool, const struct pool_event *event, uint64_t now_ms)
+{
+        bool is_busy[RING_SEATS_MAX] = { false };
+        uint32_t busy = 0;
+        for (size_t i = 0; i < event->views_count; i++) {
+                const struct pool_view *s = &event->views[i];
+                if (!s->is_started || now_ms < s->started_ms + POOL_BEHIND_MS || s->seat >= RING_SEATS_MAX ||
+                        is_busy[s->seat])
+                        continue;
+                is_busy[s->seat] = true;
+                busy++;
+        }
+        return busy < pool->policy.threads;
+}
+
+/* Takes back tasks that no seat has started for a while, if another runner could start them, or if all seats here are
+ * busy with something longer than tasks were before.  The newest is taken first, so that they return to the head of the
+ * queue in their old order. */
 static void watch_unstarted(struct pool *pool, const struct pool_event *event, uint64_t now_ms,
         struct pool_actions *actions, uint64_t *next_ms)
 {
-        bool can_move = has_elsewhere(pool, event->runner);
+        struct pool_runner *runner = event->runner;
+        bool can_move = has_elsewhere(pool, runner);
+        bool is_behind = !can_move && !runner->is_solo && !has_moving_seat(pool, event, now_ms);
         for (size_t i = event->views_count; i-- > 0;) {
                 const struct pool_view *s = &event->views[i];
-                if (s->is_started || !can_move || now_ms < s->task->handed_ms + POOL_STUCK_MS)
+                if (s->is_started || (!can_move && !is_behind) || now_ms < s->task->handed_ms + POOL_STUCK_MS)
                         continue;
-                pool_act(actions, ACTION_TAKE_BACK, event->runner)->task = s->task;
-                /* Shut, because the task must not return to this runner while the other one is being spawned. */
-                event->runner->shut_ms = now_ms + POOL_SHUT_MS;
+                pool_act(actions, ACTION_TAKE_BACK, runner)->task = s->task;
+                /* Shut, because the task must not return to this runner while the other one is being spawned, or before
+                 * one of its seats is free. */
+                runner->shut_ms = can_move ? now_ms + POOL_SHUT_MS : UINT64_MAX;
         }
         /* The other tasks may start at any moment, and their timeouts count from then. */
-        earliest(next_ms, now_ms + (can_move ? POOL_STUCK_MS : 10 * POOL_STUCK_MS));
+        earliest(next_ms, now_ms + (can_move ? POOL_STUCK_MS : POOL_BEHIND_MS));
 }
 
 /* Whether a runner runs nothing and starts nothing for too long: it was stopped (SIGSTOP), or its threads are lost.  No

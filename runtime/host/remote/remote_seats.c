@@ -26,21 +26,22 @@ static struct pool_task *find_in_pool(const struct pool *pool, uint64_t before_m
         return NULL;
 }
 
-/* The next task for another host's seat.  What waits for a seat here may be in the pool already: it comes back. */
+/* The next task for another host's seat.  What waits for a seat here may be in the pool already: it comes back if the
+ * windows have nothing of its lane or of a higher one. */
 static struct claimed *next_task(
         struct handler *handler, struct generation *generation, uint64_t now_ms, struct shard **ret_shard)
 {
         struct dispatch *dispatch = handler->all->dispatch;
         uint64_t before_ms = now_ms - min_u64(now_ms, LEND_AFTER_MS);
-        struct claimed *c = dispatch_next_to_lend(dispatch, handler->slot, before_ms, now_ms, ret_shard);
-        struct pool_task *waiting = c ? NULL : find_in_pool(&generation->pool_io.pool, before_ms);
-        if (!waiting)
-                return c;
-        const struct shard *shard = waiting->owner;
-        pool_io_recall(&generation->pool_io, waiting);
-        for (unsigned lane = 0; lane < LANES; lane++)
-                if (window_has_ready_of(&shard->window, (enum lane)lane))
-                        shard_set_add(&dispatch->ready[lane], shard->number);
+        struct pool_task *waiting = find_in_pool(&generation->pool_io.pool, before_ms);
+        unsigned lanes = waiting ? STORE_SEQ_LANE(((const struct claimed *)waiting)->seq) + 1u : 0;
+        if (waiting && !dispatch_count_to_lend(dispatch, handler->slot, lanes, before_ms, 1)) {
+                const struct shard *shard = waiting->owner;
+                pool_io_recall(&generation->pool_io, waiting);
+                for (unsigned lane = 0; lane < LANES; lane++)
+                        if (window_has_ready_of(&shard->window, (enum lane)lane))
+                                shard_set_add(&dispatch->ready[lane], shard->number);
+        }
         return dispatch_next_to_lend(dispatch, handler->slot, before_ms, now_ms, ret_shard);
 }
 
@@ -62,18 +63,19 @@ void remote_feed_seats(struct handler *handler, uint64_t now_ms)
 uint32_t remote_count_wanting(const struct handler *handler, uint32_t max, uint64_t now_ms)
 {
         const struct generation *generation = handler_current(handler);
-        const struct dispatch *dispatch = handler->all->dispatch;
+        struct dispatch *dispatch = handler->all->dispatch;
         uint64_t before_ms = now_ms - min_u64(now_ms, LEND_AFTER_MS);
         if (!generation || !generation->settings->spread || handler->all->is_leaving ||
                 dispatch->pools[handler->slot].is_paused)
                 return 0;
         if (handler_is_remote(generation->settings))
-                return !remote_own_polls(&handler->remote) && dispatch_has_waiting(dispatch, handler->slot) ? 1 : 0;
+                return !remote_own_polls(&handler->remote) &&
+                       (dispatch_has_waiting(dispatch, handler->slot) || dispatch_has_stored(dispatch, handler->slot));
         const struct pool *pool = &generation->pool_io.pool;
         /* A handler that is down starts nothing anywhere near; what waits for it is not short of seats. */
         if (pool->state != POOL_OPEN || pool_free_seats(pool))
                 return 0;
-        uint32_t count = dispatch_count_to_lend(dispatch, handler->slot, before_ms, max);
+        uint32_t count = dispatch_count_to_lend(dispatch, handler->slot, LANES, before_ms, max);
         for (const struct pool_task *task = pool->waiting; task && count < max; task = task->next)
                 count += !task->is_borrowed && window_may_lend((const struct claimed *)task, before_ms);
         return count;

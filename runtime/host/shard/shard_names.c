@@ -96,14 +96,25 @@ bool shard_names_look(struct shard_names *n, struct routes *routes)
         return n->must_read || shard_names_next(n) != SHARD_NAME_NONE;
 }
 
-bool shard_names_probe(struct shard_names *n, struct routes *routes, uint32_t pool)
+static struct shard_name *find_of_pool(const struct shard_names *n, const struct routes *routes, uint32_t pool)
 {
         for (uint32_t i = 0; i < n->count; i++)
-                if (pool_of(routes, text_of(&n->list[i])) == pool) {
-                        n->list[i].is_probe = true;
-                        return true;
-                }
-        return false;
+                if (pool_of(routes, text_of(&n->list[i])) == pool)
+                        return &n->list[i];
+        return NULL;
+}
+
+bool shard_names_has(const struct shard_names *n, const struct routes *routes, uint32_t pool)
+{
+        return find_of_pool(n, routes, pool);
+}
+
+bool shard_names_probe(struct shard_names *n, struct routes *routes, uint32_t pool)
+{
+        struct shard_name *name = find_of_pool(n, routes, pool);
+        if (name)
+                name->is_probe = true;
+        return name;
 }
 
 uint32_t shard_names_next(const struct shard_names *n)

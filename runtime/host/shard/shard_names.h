@@ -42,6 +42,8 @@ void shard_names_read(struct shard_names *n, struct routes *routes, const struct
 bool shard_names_look(struct shard_names *n, struct routes *routes);
 /* The pool wants to try with one task.  False if no key of the shard waits for it. */
 bool shard_names_probe(struct shard_names *n, struct routes *routes, uint32_t pool);
+/* Whether a key of the shard waits for the pool, as far as it is known. */
+bool shard_names_has(const struct shard_names *n, const struct routes *routes, uint32_t pool);
 /* The one to wake next, in turn; SHARD_NAME_NONE. */
 uint32_t shard_names_next(const struct shard_names *n);
 /* Keys of the one that was to be woken have been, or there were none. */

@@ -97,6 +97,7 @@ static void leave_line(struct window *w, struct window_key *key)
         key->ready_prev = key->ready_next = NULL;
         key->is_ready = false;
         line->keys--;
+        line->unkeyed -= key->is_unkeyed;
 }
 
 static struct window_line *line_of(const struct window *w, uint32_t pool, uint32_t line)
@@ -127,6 +128,7 @@ static void line_up(struct window *w, struct window_key *key)
         key->line = line;
         key->is_ready = true;
         line->keys++;
+        line->unkeyed += key->is_unkeyed;
         key->ready_prev = line->last;
         if (line->last)
                 line->last->ready_next = key;
@@ -259,8 +261,10 @@ struct claimed *window_add(struct window *w, const struct store_task *task, uint
         if (task->seq > STORE_SEQ_MAX)
                 return NULL; /* there is no line for it */
         struct window_key *key = window_key(w, task->key);
-        if (!key)
+        if (!key) {
                 key = make_key(w, task->key);
+                key->is_unkeyed = span_is(task->key, task->envelope.id);
+        }
         /* Nearly all come behind what is here. */
         if (key->last && task->seq <= key->last->seq && find_in(key, task->seq))
                 return NULL;
@@ -372,21 +376,38 @@ bool window_may_lend(const struct claimed *c, uint64_t before_ms)
                c->payload.size + c->checkpoint.size <= WINDOW_LEND_BYTES;
 }
 
+/* The line's first key from `key` on whose task may be lent; NULL: there is none.  `left`: so many keys without a name
+ * are still to come, behind which nothing has to be looked at. */
+static struct window_key *find_to_lend(struct window_key *key, uint64_t before_ms, uint32_t *left)
+{
+        for (; key && *left; key = key->ready_next) {
+                if (!key->is_unkeyed)
+                        continue;
+                --*left;
+                if (window_may_lend(key->first, before_ms))
+                        return key;
+        }
+        return NULL;
+}
+
 struct claimed *window_next_to_lend(struct window *w, uint32_t pool, enum lane lane, uint64_t before_ms)
 {
-        struct window_key *key = line_of(w, pool, lane)->first;
-        for (uint32_t i = 0; key && i < WINDOW_LEND_LOOKS; i++, key = key->ready_next)
-                if (window_may_lend(key->first, before_ms))
-                        return take_key(w, key);
-        return NULL;
+        const struct window_line *line = line_of(w, pool, lane);
+        uint32_t left = line->unkeyed;
+        struct window_key *key = find_to_lend(line->first, before_ms, &left);
+        return key ? take_key(w, key) : NULL;
 }
 
 uint32_t window_count_to_lend(const struct window *w, uint32_t pool, enum lane lane, uint64_t before_ms, uint32_t max)
 {
+        const struct window_line *line = line_of(w, pool, lane);
+        uint32_t left = line->unkeyed;
         uint32_t count = 0;
-        const struct window_key *key = line_of(w, pool, lane)->first;
-        for (uint32_t i = 0; key && i < WINDOW_LEND_LOOKS && count < max; i++, key = key->ready_next)
-                count += window_may_lend(key->first, before_ms);
+        struct window_key *key = line->first;
+        while (count < max && (key = find_to_lend(key, before_ms, &left))) {
+                count++;
+                key = key->ready_next;
+        }
         return count;
 }
 

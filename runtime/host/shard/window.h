@@ -104,6 +104,7 @@ struct window_key {
         bool is_halving;    /* the first of those under suspicion has run alone and is done */
         uint32_t suspected; /* so many, from the first on: one of them ended a process.  0: it is not known */
         bool is_ready;      /* stands in a line */
+        bool is_unkeyed;    /* its name is the id of its task, which has no key */
         struct window_key *ready_prev, *ready_next;
         struct window_line *line;
         bool is_emptied; /* in the window's list of those */
@@ -115,7 +116,8 @@ struct window_key {
 struct window_line {
         struct window_key *first, *last;
         uint32_t keys;
-        uint32_t marks; /* LINE_SUSPECTS: suspects whose start is, or is being, recorded */
+        uint32_t unkeyed; /* of these, of tasks without a key: the only ones that may be lent */
+        uint32_t marks;   /* LINE_SUSPECTS: suspects whose start is, or is being, recorded */
 };
 
 /* A pool's lines: one per lane, and one for suspects, which start one by one. */
@@ -165,8 +167,8 @@ void window_follow(struct claimed *c);
 /* A task that may run on another host's seat: it has no key, nothing has happened to hosts or seats that had it, it has
  * been here since `before_ms` or longer, and it fits into a message. */
 bool window_may_lend(const struct claimed *c, uint64_t before_ms);
-/* As window_next(), of those that may be lent.  Looks at WINDOW_LEND_LOOKS of the line at most. */
-#define WINDOW_LEND_LOOKS 64u
+/* As window_next(), of those that may be lent, whatever stands before them.  A line without such a task costs nothing.
+ */
 struct claimed *window_next_to_lend(struct window *w, uint32_t pool, enum lane lane, uint64_t before_ms);
 /* How many it would find so, at most `max`. */
 uint32_t window_count_to_lend(const struct window *w, uint32_t pool, enum lane lane, uint64_t before_ms, uint32_t max);

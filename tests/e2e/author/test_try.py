@@ -294,6 +294,17 @@ def test_here_takes_lines_and_batches(tries, villains):
     assert len(by_place(out)) == 1000
 
 
+@pytest.mark.parametrize("here", [(), ("--here",)])
+def test_the_first_of_a_key_that_is_not_done_ends_its_part_of_a_batch(tries, root, tmp_path, here):
+    """As batch.same_key does."""
+    code, out, _ = tries.run(root / "build" / "test-plugins" / "ledger.so", *here, "--lines", "--batch", 8, "--json", "--set",
+                             f"path={tmp_path}/ledger", text="k\t0\nk\t1 retry:9\nk\t2\nk\t3\nj\t4\n")
+    outcomes = [json.loads(line)["outcome"] for line in out.splitlines()]
+    assert code == 1 and outcomes == ["DONE", "RETRY", "INTERRUPTED", "INTERRUPTED", "DONE"]
+    started = [line.split()[4] for line in (tmp_path / "ledger").read_text().splitlines() if line.startswith("start")]
+    assert started == ["0", "1", "4"]
+
+
 @pytest.mark.skipif(not shutil.which("valgrind"), reason="valgrind is not installed")
 def test_here_is_clean_under_valgrind(quiver, echo):
     if b"__asan_init" in quiver.read_bytes():

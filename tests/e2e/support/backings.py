@@ -106,6 +106,18 @@ class OnRedis(RedisStore):
         self.coordination = f'url = "redis"; session = "{SESSION}";'
 
 
+class OnCluster(RedisStore):
+    """Tasks in a Cluster, agreements in a folder."""
+
+    name = "cluster+local"
+
+    def __init__(self, folder, cluster):
+        self.folder, self.cluster = folder, cluster
+        self.client = cluster.client(decode_responses=True)
+        self.store = f'url = "{cluster.url}";'
+        self.coordination = f'url = "local:{folder}/coordination"; session = "1s";'
+
+
 @contextlib.contextmanager
 def servers(kind, folder):
     """A Redis for the tasks, and whom `kind` needs for the agreements; (None: the same)."""

@@ -284,6 +284,10 @@ class RedisCluster:
         except redis.exceptions.ResponseError:
             return False  # has not heard of it yet
 
+    def client(self, **settings):
+        """One that knows where each key is."""
+        return redis.cluster.RedisCluster(host="127.0.0.1", port=self.masters[0].port, **settings)
+
     def slot(self, key):
         return int(self.nodes[-1].do("CLUSTER KEYSLOT", key))
 

@@ -139,6 +139,26 @@ static void it_wakes_when_it_is_time(void **state)
         assert_int_equal(lender_due_ms(&l, 1150), 1150);
 }
 
+/* A host whose tasks nobody takes rests; one whose offer was less than it seemed looks at once. */
+static void what_is_said_is_not_counted_over_and_over(void **state)
+{
+        (void)state;
+        struct lender l = { 0 };
+        assert_false(lender_look(&l, true, 1000));
+        assert_true(lender_look(&l, true, 1000 + LENDER_AFTER_MS));
+        lender_counted(&l, 1, 1100);
+        assert_int_equal(l.look_ms, 1100 + LENDER_LOOK_MS);
+        lender_telling(&l, 1, 1100);
+        lender_told(&l, true);
+        lender_counted(&l, 1, 1200);
+        assert_int_equal(lender_due_ms(&l, 0), 1200 + LENDER_REST_MS);
+        assert_false(lender_look(&l, true, 1200 + LENDER_REST_MS - 1));
+        lender_asked_in_vain(&l);
+        assert_true(lender_look(&l, true, 1300));
+        lender_counted(&l, 0, 1300);
+        assert_int_equal(l.look_ms, 1300 + LENDER_LOOK_MS);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -150,6 +170,7 @@ int main(void)
                 cmocka_unit_test(it_is_never_said_too_often),
                 cmocka_unit_test(a_write_that_failed_is_made_again),
                 cmocka_unit_test(it_wakes_when_it_is_time),
+                cmocka_unit_test(what_is_said_is_not_counted_over_and_over),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -210,17 +210,59 @@ static void what_is_stuck_goes_elsewhere_if_there_is_an_elsewhere(void **state)
         rig_close(&g);
 }
 
-static void what_is_stuck_stays_if_there_is_no_elsewhere(void **state)
+/* Four are handed to the only runner, which has `threads` seats; so many of them start, and run for long. */
+static void open_behind(struct rig *g, uint32_t threads, size_t started)
+{
+        struct pool_policy policy = rig_policy();
+        policy.threads = threads;
+        rig_open(g, &policy);
+        offer(g, 0);
+        ready(g, runner(g, 0));
+        answer_after(g, 0, OUTCOME_DONE, 500000);
+        offer_range(g, 1, 4);
+        assert_int_equal(runner(g, 0)->in_flight, 4);
+        for (size_t i = 1; i <= started; i++)
+                start(g, i, (uint32_t)i - 1);
+}
+
+/* Higher lanes pass it there, and other hosts find it. */
+static void what_stands_behind_a_long_task_goes_back_to_those_that_wait(void **state)
 {
         (void)state;
         struct rig g;
-        struct pool_policy policy = rig_policy();
-        rig_open(&g, &policy);
-        offer(&g, 0);
-        ready(&g, runner(&g, 0));
-        answer_after(&g, 0, OUTCOME_DONE, 500000);
-        offer_range(&g, 1, 4);
-        start(&g, 1, 0);
+        open_behind(&g, 1, 1);
+        uint64_t handed_ms = g.now_ms;
+        do {
+                tick_when_due(&g);
+                if (count_wanted(&g, ACTION_LOOK))
+                        seen(&g, runner(&g, 0));
+        } while (!count_wanted(&g, ACTION_TAKE_BACK) && g.now_ms < handed_ms + 1000);
+        assert_in_range(g.now_ms, handed_ms + 50, handed_ms + 100);
+        assert_int_equal(count_wanted(&g, ACTION_TAKE_BACK), 3);
+        for (size_t i = 4; i > 1; i--)
+                taken_back(&g, i);
+        assert_int_equal(g.pool.waiting_count, 3);
+        assert_true(g.pool.waiting == &g.tasks[2]);
+        assert_int_equal(pool_free_seats(&g.pool), 0);
+        /* Nothing goes there before the seat is free, however long that takes. */
+        for (int i = 0; i < 20; i++) {
+                g.now_ms += 1000;
+                tick(&g);
+                if (count_wanted(&g, ACTION_LOOK))
+                        seen(&g, runner(&g, 0));
+                assert_int_equal(count_wanted(&g, ACTION_HAND), 0);
+        }
+        answer(&g, 1, OUTCOME_DONE);
+        assert_true(was_handed(&g, 2, runner(&g, 0)));
+        rig_close(&g);
+}
+
+/* It starts there in a moment. */
+static void what_has_a_free_seat_before_it_stays(void **state)
+{
+        (void)state;
+        struct rig g;
+        open_behind(&g, 2, 1);
         for (int i = 0; i < 20; i++) {
                 tick_when_due(&g);
                 if (count_wanted(&g, ACTION_LOOK))
@@ -543,7 +585,8 @@ int main(void)
                 cmocka_unit_test(siblings_of_one_that_hangs_are_interrupted_at_no_cost),
                 cmocka_unit_test(a_batch_that_hangs_is_made_of_suspects),
                 cmocka_unit_test(what_is_stuck_goes_elsewhere_if_there_is_an_elsewhere),
-                cmocka_unit_test(what_is_stuck_stays_if_there_is_no_elsewhere),
+                cmocka_unit_test(what_stands_behind_a_long_task_goes_back_to_those_that_wait),
+                cmocka_unit_test(what_has_a_free_seat_before_it_stays),
                 cmocka_unit_test(a_runner_that_starts_nothing_is_killed_and_its_tasks_run_again),
                 cmocka_unit_test(a_waiting_task_is_cancelled_at_once),
                 cmocka_unit_test(an_unstarted_task_is_taken_back_and_cancelled),

@@ -156,6 +156,33 @@ static void a_handler_without_workers_leaves_the_windows_to_others(void **state)
         world_close(&w);
 }
 
+/* All of its tasks wait in the store, none in a window: a worker that polls another host has to hear of them. */
+static void what_waits_in_the_store_for_a_worker_is_wanted(void **state)
+{
+        (void)state;
+        static const char *const keys[] = { "a", "b", "c", "d", "e", "f" };
+        struct world w;
+        world_open(&w);
+        w.settings.spread = true;
+        w.limits.window_tasks = 16;
+        own_shard(&w);
+        const struct handler *handler = w.handlers.list[0];
+        assert_int_equal(remote_count_wanting(handler, 16, w.now_ms), 0);
+        assert_false(w.dispatch.pools[0].may_be_stored);
+        for (uint32_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+                (void)hand_task(&w, i + 1, keys[i]);
+        call_store(&w);
+        call_store(&w); /* they go back */
+        pass(&w, 1);
+        assert_int_equal(w.shard->window.count, 0);
+        assert_int_equal(remote_count_wanting(handler, 16, w.now_ms), 1);
+        /* Nobody waits there any more: it is found out once, and costs nothing from then on. */
+        shard_names_clear(&w.shard->names);
+        assert_int_equal(remote_count_wanting(handler, 16, w.now_ms), 0);
+        assert_false(w.dispatch.pools[0].may_be_stored);
+        world_close(&w);
+}
+
 static void a_host_that_stops_sends_its_workers_away(void **state)
 {
         (void)state;
@@ -439,6 +466,7 @@ int main(void)
                 cmocka_unit_test(no_task_goes_to_a_worker_that_has_left),
                 cmocka_unit_test(workers_have_no_more_than_they_may_at_once),
                 cmocka_unit_test(a_handler_without_workers_leaves_the_windows_to_others),
+                cmocka_unit_test(what_waits_in_the_store_for_a_worker_is_wanted),
                 cmocka_unit_test(a_host_that_stops_sends_its_workers_away),
                 cmocka_unit_test(a_heartbeat_makes_the_time_later_at_most_every_third_of_it),
                 cmocka_unit_test(a_heartbeat_in_time_counts_though_the_store_is_slow),

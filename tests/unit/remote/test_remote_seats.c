@@ -183,6 +183,35 @@ static void a_task_with_a_key_is_not_lent(void **state)
         world_close(&w);
 }
 
+/* However many with keys are ready before it; the line knows how many have none. */
+static void many_with_keys_hide_none_without(void **state)
+{
+        (void)state;
+        enum { KEYED = 112 };
+        static char ids[KEYED][16];
+        struct world w;
+        struct asked a;
+        seats_open(&w);
+        w.limits.window_tasks = 256;
+        seats_own(&w);
+        for (uint32_t i = 0; i < KEYED; i++) {
+                (void)snprintf(ids[i], sizeof(ids[i]), "key-%u", i);
+                hand_task(&w, i + 1, ids[i])->envelope.id = SPAN_TEXT("other-0");
+                if (w.tasks_count == sizeof(w.tasks) / sizeof(w.tasks[0]))
+                        seat_call(&w);
+        }
+        assert_int_equal(w.shard->window.lines[LANE_HIGH].unkeyed, 0);
+        claim_task(&w, KEYED + 1, "k");
+        assert_int_equal(w.shard->window.lines[LANE_HIGH].unkeyed, 1);
+        assert_int_equal(w.shard->window.lines[LANE_HIGH].keys, KEYED + 1);
+        w.now_ms += 200;
+        assert_int_equal(remote_count_wanting(w.handlers.list[0], 16, w.now_ms), 1);
+        assert_true(offer(&w, &a));
+        assert_string_equal(a.id, "k");
+        assert_int_equal(w.shard->window.lines[LANE_HIGH].unkeyed, 0);
+        world_close(&w);
+}
+
 static void what_is_suspect_or_too_large_runs_at_its_owner(void **state)
 {
         (void)state;
@@ -477,6 +506,7 @@ int main(void)
                 cmocka_unit_test(a_task_is_lent_once_it_has_waited),
                 cmocka_unit_test(its_start_is_durable_before_it_is_handed_over),
                 cmocka_unit_test(a_task_with_a_key_is_not_lent),
+                cmocka_unit_test(many_with_keys_hide_none_without),
                 cmocka_unit_test(what_is_suspect_or_too_large_runs_at_its_owner),
                 cmocka_unit_test(a_handler_may_keep_its_tasks),
                 cmocka_unit_test(an_outcome_is_committed_once),
