@@ -176,9 +176,9 @@ MUTANTS = [
     ("pace: the first claim is as large as any", "runtime/host/shard/shard_pace.c",
      "!s->window.count || s->sent_ms", "s->sent_ms", [UNIT("shard")]),
     ("lanes: no room of its own", "runtime/host/shard/shard_pace.c",
-     "max_u64(own, shared_room(s, kept - own, is_moving))", "shared_room(s, 0, is_moving)", [UNIT("shard")]),
+     "max_u64(own, shared_room(s, kept - own, missing))", "shared_room(s, 0, missing)", [UNIT("shard")]),
     ("lanes: the others' room is not kept", "runtime/host/shard/shard_pace.c",
-     "shared_room(s, kept - own, is_moving)", "shared_room(s, 0, is_moving)", [UNIT("shard")]),
+     "shared_room(s, kept - own, missing)", "shared_room(s, 0, missing)", [UNIT("shard")]),
     ("lanes: a full lane is asked for again", "runtime/host/shard/shard_pace.c",
      "has_known |= want.tasks[lane] && s->has_more[lane];", "has_known |= s->has_more[lane];", [UNIT("shard")]),
 

@@ -46,11 +46,14 @@ static bool has_runs(const struct shard *s)
         return false;
 }
 
-/* A key that has nearly all there is may stand before others: finding them is worth what it costs. */
+/* A key that has nearly all there is, seven eighths, may stand before others: finding them is worth what it costs. */
 static bool has_hot_key(const struct window *w)
 {
+        uint32_t most_of_others = w->count / 8;
+        if (w->count < w->per_key || HASH_COUNT(w->keys) > most_of_others + 1)
+                return false;
         for (const struct window_key *key = w->keys; key; key = key->hh.next)
-                if (w->count >= w->per_key && key->count * 8 >= w->count * 7)
+                if (key->count + most_of_others >= w->count)
                         return true;
         return false;
 }
@@ -75,13 +78,9 @@ static uint32_t lane_room(const struct shard *s, unsigned lane)
         return room > s->window.lanes[lane] ? room - s->window.lanes[lane] : 0;
 }
 
-/* How many more there is room for beside what other lanes have for themselves; none while there is enough at hand. */
-static uint32_t shared_room(const struct shard *s, uint32_t others, bool is_moving)
+/* How many more are worth having; UINT32_MAX: any number. */
+static uint32_t tasks_missing(const struct shard *s, bool is_moving)
 {
-        uint32_t taken = s->window.count + others;
-        if (s->window.bytes >= s->limits->window_bytes || taken >= s->limits->window_tasks)
-                return 0;
-        uint32_t room = s->limits->window_tasks - taken;
         uint32_t enough = is_moving ? enough_for_keys(s) : UINT32_MAX;
         uint32_t at_hand = s->window.count - shard_telling_count(s);
         /* Where tasks end within moments a few hundred are as good as a thousand, as long as every pool finds something
@@ -89,7 +88,18 @@ static uint32_t shared_room(const struct shard *s, uint32_t others, bool is_movi
          * store. */
         if (s->tasks_are_short && window_is_stocked(&s->window))
                 enough = (uint32_t)min_u64(enough, STOCK_MAX);
-        return at_hand < enough ? (uint32_t)min_u64(enough - at_hand, room) : 0;
+        if (enough == UINT32_MAX)
+                return enough;
+        return at_hand < enough ? enough - at_hand : 0;
+}
+
+/* How many of those that are missing there is room for beside what other lanes have for themselves. */
+static uint32_t shared_room(const struct shard *s, uint32_t others, uint32_t missing)
+{
+        uint32_t taken = s->window.count + others;
+        if (s->window.bytes >= s->limits->window_bytes || taken >= s->limits->window_tasks)
+                return 0;
+        return (uint32_t)min_u64(s->limits->window_tasks - taken, missing);
 }
 
 bool shard_is_full(const struct shard *s)
@@ -108,7 +118,7 @@ bool shard_is_full(const struct shard *s)
 
 /* Whatever fills the window, each lane has room for a few tasks of its own, so that a full lane keeps no other waiting.
  * The shared room goes to whichever lane has tasks, so one call may bring more than it, of several lanes. */
-static struct shard_want want_of(const struct shard *s, bool is_moving)
+static struct shard_want want_of(const struct shard *s, uint32_t missing)
 {
         struct shard_want want = { .bytes = s->window.bytes < s->limits->window_bytes ? 0 : 1 };
         uint32_t kept = 0;
@@ -116,19 +126,19 @@ static struct shard_want want_of(const struct shard *s, bool is_moving)
                 kept += lane_room(s, lane);
         for (unsigned lane = 0; lane < LANES; lane++) {
                 uint32_t own = lane_room(s, lane);
-                want.tasks[lane] = (uint32_t)max_u64(own, shared_room(s, kept - own, is_moving));
+                want.tasks[lane] = (uint32_t)max_u64(own, shared_room(s, kept - own, missing));
         }
         return want;
 }
 
 struct shard_want shard_want(const struct shard *s)
 {
-        return want_of(s, !s->window.count || s->sent_ms < s->moved_ms + STILL_MS);
+        return want_of(s, tasks_missing(s, !s->window.count || s->sent_ms < s->moved_ms + STILL_MS));
 }
 
 uint32_t shard_wake_max(const struct shard *s)
 {
-        return (uint32_t)min_u64(shared_room(s, 0, false), STORE_CALL_TASKS);
+        return (uint32_t)min_u64(shared_room(s, 0, tasks_missing(s, false)), STORE_CALL_TASKS);
 }
 
 static bool ends_soon(const struct shard *s)
@@ -167,7 +177,8 @@ uint64_t shard_claim_due_ms(const struct shard *s, bool can_wait)
 {
         if (s->state != SHARD_OWNED)
                 return STORE_NEVER;
-        struct shard_want want = want_of(s, true);
+        uint32_t missing = tasks_missing(s, true);
+        struct shard_want want = want_of(s, missing);
         uint64_t due_ms = s->has_work ? 0 : s->due_ms;
         uint64_t wait_ms = min_u64(s->pace_ms, pace_max_ms(s));
         bool has_room = false;
@@ -176,7 +187,7 @@ uint64_t shard_claim_due_ms(const struct shard *s, bool can_wait)
                 has_room |= want.tasks[lane] > 0;
                 has_known |= want.tasks[lane] && s->has_more[lane];
         }
-        if (!has_known && !shared_room(s, 0, true) && shared_room(s, 0, false))
+        if (!has_known && !missing && shared_room(s, 0, tasks_missing(s, false)))
                 return still_due_ms(s, due_ms);
         if (!has_room)
                 return STORE_NEVER;
@@ -185,7 +196,7 @@ uint64_t shard_claim_due_ms(const struct shard *s, bool can_wait)
                 due_ms = min_u64(s->sent_ms + URGENT_GATHER_MS, due_ms);
         if (has_known)
                 due_ms = 0;
-        else if (!shared_room(s, 0, true))
+        else if (!shared_room(s, 0, missing))
                 /* What rang may well be of the lane that is full: to look for others is not worth a call a ring. */
                 return max_u64(due_ms, s->sent_ms + FULL_PACE_MS);
         if (!can_wait)
