@@ -35,7 +35,7 @@ static void *create_array(const redisReadTask *task, int elements)
         memory->elements += (uint32_t)elements;
         redisReply *reply = object_new(task, REDIS_REPLY_ARRAY);
         reply->elements = (size_t)elements;
-        reply->element = arena_take(&memory->arena, (size_t)elements * sizeof(*reply->element));
+        reply->element = arena_take(&memory->arena, (size_t)elements * sizeof(redisReply *));
         return reply;
 }
 
