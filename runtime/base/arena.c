@@ -44,6 +44,23 @@ struct span arena_copy(struct arena_chunk **arena, struct span bytes)
         return (struct span){ to, bytes.size };
 }
 
+void arena_reset(struct arena_chunk **arena)
+{
+        struct arena_chunk *kept = NULL;
+        for (struct arena_chunk *chunk = *arena, *next; chunk; chunk = next) {
+                next = chunk->next;
+                if (!kept && chunk->room == CHUNK_ROOM)
+                        kept = chunk;
+                else
+                        free(chunk);
+        }
+        *arena = kept;
+        if (!kept)
+                return;
+        kept->next = NULL;
+        kept->used = 0;
+}
+
 void arena_free(struct arena_chunk *arena)
 {
         while (arena) {

@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 #include <quiver/client.h>
+#include <semaphore.h>
 
 #include "store/admin.h"
 #include "store/app.h"
@@ -64,8 +65,7 @@ struct client_call {
         /* private */
         struct qv_client *client;
         struct client_call *next;
-        pthread_cond_t ended;
-        bool has_ended;
+        sem_t ended;
 };
 
 /* start_OP() for one of the operations above: CALL_START(submit). */

@@ -87,17 +87,14 @@ static struct client_call *call_of(struct store_request *request)
         return container_of(request, struct client_call, request);
 }
 
-/* The call is gone as soon as its caller has seen has_ended: nothing may touch it after the lock. */
+/* The call is gone as soon as its caller has woken up: nothing may touch it after the post.  No lock is taken here: a
+ * caller that wakes up only to wait for it would be woken twice. */
 static void on_done(struct store_request *request)
 {
         struct client_call *call = call_of(request);
-        struct qv_client *client = call->client;
         if (!request->status && call->take)
                 call->take(call);
-        (void)pthread_mutex_lock(&client->lock);
-        call->has_ended = true;
-        (void)pthread_cond_signal(&call->ended);
-        (void)pthread_mutex_unlock(&client->lock);
+        (void)sem_post(&call->ended);
 }
 
 static void on_closed(void *self)
@@ -148,48 +145,45 @@ void client_when_slow(void (*slow)(void *self), void *self)
         tell_slow_self = self;
 }
 
-static void cond_init(pthread_cond_t *cond)
-{
-        pthread_condattr_t attributes;
-        (void)pthread_condattr_init(&attributes);
-        (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-        (void)pthread_cond_init(cond, &attributes);
-        (void)pthread_condattr_destroy(&attributes);
-}
-
-/* With the lock, which is given up while the user is told. */
-static void wait_until_slow(struct qv_client *client, struct client_call *call)
+/* Whether it has ended within a second. */
+static bool ends_soon(struct client_call *call)
 {
         struct timespec until;
+        int r;
         (void)clock_gettime(CLOCK_MONOTONIC, &until);
         until.tv_sec += SLOW_S;
-        while (!call->has_ended)
-                if (pthread_cond_timedwait(&call->ended, &client->lock, &until) == ETIMEDOUT)
-                        break;
-        if (call->has_ended)
-                return;
-        (void)pthread_mutex_unlock(&client->lock);
-        tell_slow(tell_slow_self);
-        (void)pthread_mutex_lock(&client->lock);
+        while ((r = sem_clockwait(&call->ended, CLOCK_MONOTONIC, &until)) < 0 && errno == EINTR)
+                ;
+        return r == 0;
+}
+
+static void wait_for(struct client_call *call)
+{
+        if (tell_slow && !call->is_patient) {
+                if (ends_soon(call))
+                        return;
+                tell_slow(tell_slow_self);
+        }
+        while (sem_wait(&call->ended) < 0 && errno == EINTR)
+                ;
 }
 
 int client_call(struct qv_client *client, struct client_call *call, struct error *error)
 {
         call->client = client;
         call->next = NULL;
-        call->has_ended = false;
         call->request.done = on_done;
-        cond_init(&call->ended);
+        (void)sem_init(&call->ended, 0, 0);
         (void)pthread_mutex_lock(&client->lock);
+        bool is_first = !client->waiting;
         *client->waiting_end = call;
         client->waiting_end = &call->next;
-        (void)uv_async_send(&client->wake);
-        if (tell_slow && !call->is_patient)
-                wait_until_slow(client, call);
-        while (!call->has_ended)
-                (void)pthread_cond_wait(&call->ended, &client->lock);
         (void)pthread_mutex_unlock(&client->lock);
-        (void)pthread_cond_destroy(&call->ended);
+        /* Who finds others waiting knows that the client's thread was woken for them. */
+        if (is_first)
+                (void)uv_async_send(&client->wake);
+        wait_for(call);
+        (void)sem_destroy(&call->ended);
         if (call->request.status < 0)
                 return error_set(error, call->request.status, "%s", call->request.error.text);
         return 0;

@@ -86,7 +86,6 @@ static void on_pushed(struct conn *conn, redisReply *reply)
         } else if (is_message) {
                 redis_look(server->redis);
         }
-        freeReplyObject(reply);
 }
 
 static void on_lost(struct conn *conn, int status)

@@ -116,7 +116,6 @@ static void on_up(struct redis_socket *sock)
 static void on_login_reply(struct conn *conn, redisReply *reply)
 {
         int r = login_reply(conn, reply);
-        freeReplyObject(reply);
         if (r) {
                 conn_lose(conn, r);
                 return;
@@ -141,7 +140,6 @@ static void on_reply(struct redis_socket *sock, redisReply *reply)
                 return;
         }
         if (!command) {
-                freeReplyObject(reply);
                 conn_lose(conn, error_set(&sock->error, -EPROTO, "%s sent a reply that belongs to no command",
                                         sock->address.host));
                 return;
@@ -149,16 +147,13 @@ static void on_reply(struct redis_socket *sock, redisReply *reply)
         if (command->has_prefix) {
                 /* Whatever the server says to the prefix: if it refuses it, the command rings as others do. */
                 command->has_prefix = false;
-                freeReplyObject(reply);
                 return;
         }
         queue_remove(&conn->sent, command);
-        if (command->redis) {
+        if (command->redis)
                 conn->events->answered(conn, command, reply);
-        } else {
+        else
                 tell(command, 0, reply);
-                freeReplyObject(reply);
-        }
         if (conn->is_retiring && !conn->sent && !sock->is_closing)
                 conn_lose(conn, error_set(&sock->error, -EROFS, "%s is no longer a master", sock->address.host));
 }

@@ -36,9 +36,9 @@ struct conn;
 /* Called from the loop. */
 struct conn_events {
         void (*ready)(struct conn *conn);
-        /* The first command of `sent` was answered and removed from it.  The receiver frees `reply`. */
+        /* The first command of `sent` was answered and removed from it.  `reply` is gone when this returns. */
         void (*answered)(struct conn *conn, struct redis_command *command, redisReply *reply);
-        /* A pub/sub message: an invalidation, or a Sentinel's event.  The receiver frees `reply`. */
+        /* A pub/sub message: an invalidation, or a Sentinel's event.  The same. */
         void (*pushed)(struct conn *conn, redisReply *reply);
         /* Connecting or logging in failed, or the connection was lost; conn->socket.error has the reason.  It is
          * already closed.  `sent` is unchanged, and the receiver must empty it. */

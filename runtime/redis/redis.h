@@ -99,7 +99,7 @@ struct redis_command {
 
         int status;
         struct error error;
-        redisReply *reply;
+        redisReply *reply; /* until done() returns */
         /* How often it was sent.  Of two commands with one route that were handed over one after the other and were
          * sent once each, the server has executed the second after the first. */
         unsigned sends;

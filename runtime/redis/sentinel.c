@@ -120,7 +120,6 @@ static void on_watch_pushed(struct conn *conn, redisReply *reply)
                 sentinel->heir = heir;
                 server_replaced(sentinel->server);
         }
-        freeReplyObject(reply);
 }
 
 static void on_watch_lost(struct conn *conn, int status)

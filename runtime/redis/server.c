@@ -121,7 +121,6 @@ static void on_answered(struct conn *conn, struct redis_command *command, redisR
         struct server *server = conn->owner;
         server->failures = 0;
         take_answer(server, command, reply);
-        freeReplyObject(reply);
 }
 
 /* --- answers that are out of step --------------------------------------------------------------------------------- */
@@ -307,7 +306,6 @@ static void on_alone_answered(struct conn *conn, struct redis_command *command, 
         else
                 server->spare = conn;
         take_answer(server, command, reply);
-        freeReplyObject(reply);
 }
 
 static void on_alone_lost(struct conn *conn, int status)

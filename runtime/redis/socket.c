@@ -101,16 +101,6 @@ static void fail_later(struct redis_socket *sock, int status)
 
 /* --- replies in --------------------------------------------------------------------------------------------------- */
 
-/* hiredis allocates an array as soon as its size is announced: a few bytes could make it allocate gigabytes. */
-static void *create_array(const redisReadTask *task, int elements)
-{
-        struct redis_socket *sock = task->privdata;
-        sock->reply_elements += (uint32_t)elements;
-        if (elements < 0 || (uint32_t)elements > REPLY_ELEMENTS_MAX || sock->reply_elements > REPLY_ELEMENTS_MAX)
-                return NULL;
-        return sock->create_array(task, elements);
-}
-
 static int parse_failed(struct redis_socket *sock)
 {
         char text[ADDRESS_TEXT_MAX];
@@ -140,8 +130,8 @@ static int parse(struct redis_socket *sock, const char *data, size_t size)
                 if (!reply)
                         break;
                 sock->reply_bytes = sock->reader->len - sock->reader->pos;
-                sock->reply_elements = 0;
                 sock->events->reply(sock, reply);
+                reply_memory_reset(&sock->replies);
         }
         char text[ADDRESS_TEXT_MAX];
         if (sock->reply_bytes > REPLY_BYTES_MAX)
@@ -494,12 +484,7 @@ void redis_socket_open(struct redis_socket *sock, uv_loop_t *loop, const struct 
         *sock = (struct redis_socket){
                 .address = *address, .events = events, .loop = loop, .tls = tls, .timeout_ms = timeout_ms
         };
-        sock->reader = memory_or_abort(redisReaderCreate());
-        sock->functions = *sock->reader->fn;
-        sock->create_array = sock->functions.createArray;
-        sock->functions.createArray = create_array;
-        sock->reader->fn = &sock->functions;
-        sock->reader->privdata = sock;
+        sock->reader = reply_memory_reader(&sock->replies, REPLY_ELEMENTS_MAX);
         (void)uv_timer_init(loop, &sock->timer);
         sock->timer.data = sock;
         uv_update_time(loop);
@@ -524,6 +509,7 @@ static void on_closed(uv_handle_t *handle)
         buffer_free(&sock->out);
         uv_freeaddrinfo(sock->found);
         redisReaderFree(sock->reader);
+        reply_memory_free(&sock->replies);
         sock->events->closed(sock);
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "redis/reply_memory.h"
 
 /* Limits on one reply; a server that exceeds them is treated as broken. */
 #define REPLY_BYTES_MAX    (64u << 20)
@@ -36,7 +37,7 @@ struct tls_stream;
 /* Called from the loop, never inside a call of this file. */
 struct redis_socket_events {
         void (*up)(struct redis_socket *sock); /* connected, and TLS begun: commands can be sent */
-        /* One reply, which the receiver frees. */
+        /* One reply; it is gone when this returns. */
         void (*reply)(struct redis_socket *sock, redisReply *reply);
         /* The connection failed or ended, error.text has the reason; the owner closes the socket. */
         void (*down)(struct redis_socket *sock, int status);
@@ -69,10 +70,8 @@ struct redis_socket {
         bool has_tls_alert; /* a plain connection got the answer of a server that expects TLS */
         size_t out_sent;
         redisReader *reader;
-        redisReplyObjectFunctions functions;
-        void *(*create_array)(const redisReadTask *task, int elements);
+        struct reply_memory replies;
         size_t reply_bytes;
-        uint32_t reply_elements;
 };
 
 /* Begins to connect, with TLS if there is a context; it must live as long as the socket.  If redis_socket_settled() is

@@ -14,7 +14,7 @@ def at_most(what, limit, unit="", needs=""):
 
 # Ratios are of figures of the same run: machines differ.
 BARS = {
-    "rate.redis": at_least("end to end on Redis, of the bare limit", .7),
+    "rate.redis": at_least("end to end on Redis, of the bare limit (one list, no envelopes)", .7),
     "cpu.redis": at_most("CPU per task end to end: Redis", 3, "us/task"),
     "cpu.host": at_most("CPU per task end to end: the host", 2, "us/task"),
     "cpu.runner": at_most("CPU per task end to end: the runner", .6, "us/task"),
@@ -25,6 +25,8 @@ BARS = {
     "load.eighth.p50": at_most("latency at 1/8 of the most, p50", .8, "ms"),
     "load.half.p50": at_most("latency at 1/2 of the most, p50", 2, "ms"),
     "load.half.p99": at_most("latency at 1/2 of the most, p99", 8, "ms"),
+    "handlers": at_least("64 seats, handlers that sleep 1 ms, of 64 threads on one mutex queue", .7),
+    "client.threads": at_least("client library, single submits of 16 threads, of RPUSH in pipelines of 16", .8),
     "http.single": at_least("HTTP, one task a request, 16 connections", 20000, "tasks/s"),
     "http.lines": at_least("HTTP, lines of JSON, of the client library's bulk rate", .5),
     "http.wait": at_most("HTTP, request to outcome when idle, of the idle latency's p50", 3, "x"),

@@ -6,7 +6,7 @@
 
 BENCH_DEPS := $(TEST_DEPS) gnuplot-nox
 # Debian's npm only where there is none: other packages of Node have one of their own, and cannot stand beside it.
-PEER_DEPS  := beanstalkd gearman-job-server libgearman-dev ruby-sidekiq python3-celery python3-rq \
+PEER_DEPS  := beanstalkd gearman-job-server libgearman-dev ruby-sidekiq python3-celery python3-rq postgresql \
               $(if $(shell command -v npm),,nodejs npm)
 BENCH      := $(patsubst tests/%.c,$B/tests/%,$(wildcard tests/bench/*.c))
 PEER_BENCH := $(patsubst tests/%.c,$B/tests/%,$(wildcard tests/bench/peers/*.c))
@@ -19,12 +19,13 @@ bench:
 	@$(MAKE_PARALLEL) bench-parts
 	@$(PYTHON) tests/bench/bench.py $(if $(ONLY),--only="$(ONLY)") $(if $(PEERS),--peers) $(if $(LONG),--long)
 
-bench-parts: build $(BENCH) $(TEST_PLUGINS) $(if $(PEERS),$(PEER_BENCH) $B/bench/node_modules/bullmq)
+bench-parts: build $(BENCH) $(TEST_PLUGINS) $(if $(PEERS),$(PEER_BENCH) $B/bench/node_modules/bullmq $B/bench/node_modules/graphile-worker)
 
 $(BENCH): $(BENCH_LOAD)
 $B/obj/tests/bench/%.o: CPPFLAGS += -Itests/bench
 $B/tests/bench/peers/gearman: LDLIBS += -lgearman
 
-$B/bench/node_modules/bullmq:
+# Both at once: npm removes what it has not been told of.
+$B/bench/node_modules/bullmq $B/bench/node_modules/graphile-worker &:
 	@mkdir -p $B/bench
-	@npm install --silent --no-audit --no-fund --prefix $B/bench bullmq ioredis
+	@npm install --silent --no-audit --no-fund --prefix $B/bench bullmq ioredis graphile-worker

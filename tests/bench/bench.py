@@ -77,7 +77,7 @@ def options_of(words):
     parser.add_argument("--only", metavar="WORDS", default=os.environ.get("ONLY", ""),
                         help="groups and parts, with commas between: redis, redis.hot, hot; a wrong one lists them all")
     parser.add_argument("--peers", action="store_true",
-                        help="the same work on beanstalkd, Gearman, Sidekiq, BullMQ, Celery and RQ")
+                        help="the same work on beanstalkd, Gearman, Sidekiq, BullMQ, Celery, RQ and graphile-worker")
     parser.add_argument("--long", action="store_true",
                         help="5 000 000 queued, and a million keys: many minutes, and 2 GB of memory")
     parser.add_argument("--tasks", type=int, default=100000, help="of a round (%(default)s)")

@@ -1,7 +1,7 @@
 """Quiver on one Redis server of its own, over a unix socket, and the bare limit of that server."""
 import redis  # python3-redis
 
-from place import Place, words
+from place import THREADS, Place, words
 from processes import TOOLS, Stuck, output, running, start, stop, wait_until
 
 LEVELS = {"appendonly no": ("--appendonly", "no"),
@@ -48,6 +48,8 @@ class Redis:
 class OnRedis(Place):
     name, levels = "redis", tuple(LEVELS)
     bare_name = "bare limit"
+    spread_name = "bare with envelopes over all lists"
+    pipelines = (THREADS, 100)
     bare_latency_name = "RPUSH to BLPOP"
     client = server = None
 
@@ -75,7 +77,12 @@ class OnRedis(Place):
         return output(self.redis_load(what, tasks, **load))
 
     def bare(self, tasks, **load):
-        return float(self.load("bare", tasks, app="bare", **load))
+        """Payloads without an envelope, in one list."""
+        return float(self.load("bare", tasks, **load))
+
+    def bare_spread(self, tasks):
+        """What Quiver's producer sends, in as many lists."""
+        return float(self.load("spread", tasks, app="bare"))
 
     def bare_latencies(self, count):
         """One RPUSH to one BLPOP."""

@@ -8,6 +8,7 @@ from processes import BUILD, QUIVER, TOOLS, Folder, Stuck, children, cpu_seconds
 SHARDS = 64
 KEYS = 10000
 PAYLOAD = 100
+THREADS = 16  # of a program that submits one by one from many threads
 
 CONFIG = """
 app = "bench"; shards = {shards}; state = "{folder}/{name}"; plugins = "{plugins}";
@@ -56,6 +57,8 @@ class Place:
     `handler` has settings of the handler, `settings` those of the plugin, `more` others of the host, as text."""
 
     name, levels, bare_name, bare_latency_name = "", (), "", ""
+    spread_name = ""  # of a limit with what Quiver's producer sends; "": there is none
+    pipelines = ()  # what single submits are compared with: so many at once, in the plainest way that the store has
 
     def __init__(self, folder, level=None, shards=SHARDS, hosts=1, handler="", settings="", more="", with_latencies=False):
         self.folder, self.level, self.shards = folder, level or self.levels[0], shards

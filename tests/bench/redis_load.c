@@ -1,12 +1,13 @@
 /* Loads a Redis, bare or with a Quiver host behind it, and says how many seconds that took.  bench.py calls it.
  *
- *         redis_load SOCKET bare [OPTIONS]       the bare limit: see consume()
- *         redis_load SOCKET echo [OPTIONS]       what one RPUSH to one BLPOP takes, each in ms
- *         redis_load SOCKET push [OPTIONS]       pipelines of RPUSH, by default as fast as it takes them
- *         redis_load SOCKET through [OPTIONS]    the same, until the host has done them all
- *         redis_load SOCKET drain [OPTIONS]      until a host that is started now has done what `push` sent
+ *         redis_load SOCKET bare [OPTIONS]       the bare limit: payloads alone, in one list; see consume()
+ *         redis_load SOCKET spread [OPTIONS]     the same with what Quiver's producer sends: envelopes, in a list for
+ * each shard redis_load SOCKET echo [OPTIONS]       what one RPUSH to one BLPOP takes, each in ms redis_load SOCKET
+ * push [OPTIONS]       pipelines of RPUSH, by default as fast as it takes them redis_load SOCKET through [OPTIONS] the
+ * same, until the host has done them all redis_load SOCKET drain [OPTIONS]      until a host that is started now has
+ * done what `push` sent
  *
- * The options are those of load/load.h.  The producer is the same with and without a host. */
+ * The options are those of load/load.h. */
 #include <hiredis/hiredis.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -21,10 +22,13 @@
 #include "task/id.h"
 
 #define HEADER_SIZE 512u
+#define NAME_SIZE   128u
 #define BARE_TASKS  256u       /* that one script takes, at most … */
 #define BARE_BYTES  (1u << 20) /* … and so many bytes of payload */
-#define GROUP       64u        /* counters read in one pipeline */
-#define PATIENCE_S  60         /* without any progress */
+#define BARE_LIST   "bare:list"
+#define BARE_LEASE  "bare:lease"
+#define GROUP       64u /* counters read in one pipeline */
+#define PATIENCE_S  60  /* without any progress */
 
 static const char *socket_path;
 
@@ -52,7 +56,18 @@ static void skip_answers(redisContext *c, unsigned count)
 
 /* --- producers ---------------------------------------------------------------------------------------------------- */
 
-static void push_task(redisContext *c, const struct load *load, unsigned number, char *envelope)
+/* What is sent for one task of a load; `room` has HEADER_SIZE bytes more than a payload. */
+typedef void put_fn(redisContext *c, const struct load *load, unsigned number, char *room);
+
+static void put_payload(redisContext *c, const struct load *load, unsigned number, char *room)
+{
+        const char *argv[] = { "RPUSH", BARE_LIST, load_payload(load, number) };
+        const size_t sizes[] = { 5, strlen(BARE_LIST), load->payload_bytes };
+        (void)room;
+        (void)redisAppendCommandArgv(c, 3, argv, sizes);
+}
+
+static void put_task(redisContext *c, const struct load *load, unsigned number, char *envelope)
 {
         char key[LOAD_KEY_SIZE];
         char list[128];
@@ -68,9 +83,15 @@ static void push_task(redisContext *c, const struct load *load, unsigned number,
         (void)redisAppendCommandArgv(c, 3, argv, sizes);
 }
 
+struct producer {
+        const struct load *load;
+        put_fn *put;
+};
+
 static void *push(void *self)
 {
-        const struct load *load = self;
+        const struct producer *producer = self;
+        const struct load *load = producer->load;
         redisContext *c = connect_redis();
         char *envelope = malloc(HEADER_SIZE + load->payload_bytes);
         uint64_t start_ns = clock_boot_ns();
@@ -78,7 +99,7 @@ static void *push(void *self)
                 load_die("envelope", "out of memory");
         for (unsigned sent = 0, batch; sent < load->tasks && (batch = load_due(load, sent, start_ns));) {
                 for (unsigned i = 0; i < batch; i++)
-                        push_task(c, load, sent++, envelope);
+                        producer->put(c, load, sent++, envelope);
                 skip_answers(c, batch);
         }
         free(envelope);
@@ -88,8 +109,9 @@ static void *push(void *self)
 
 static double push_alone(struct load *load)
 {
+        struct producer producer = { load, put_task };
         uint64_t start_ns = clock_boot_ns();
-        (void)push(load);
+        (void)push(&producer);
         return load_seconds_since(start_ns);
 }
 
@@ -100,15 +122,34 @@ static const char bare_script[] =
         "local t = redis.call('LRANGE', KEYS[2], 0, ARGV[2]) "
         "if #t > 0 then redis.call('LTRIM', KEYS[2], #t, -1) end return t";
 
-static unsigned ask_all_lists(redisContext *c, const struct load *load, const char *sha)
+/* The lists that a load goes to: one, or one for each shard. */
+static void lease_name(const struct load *load, unsigned list, bool is_spread, char name[NAME_SIZE])
 {
-        unsigned got = 0;
-        unsigned last = load->payload_bytes > BARE_BYTES / BARE_TASKS ? BARE_BYTES / load->payload_bytes : BARE_TASKS;
-        last -= last ? 1 : 0;
-        for (unsigned shard = 0; shard < load->shards; shard++)
-                (void)redisAppendCommand(c, "EVALSHA %s 2 quiver:{%s:%u}:lease quiver:{%s:%u}:normal me %u", sha,
-                        load->app, shard, load->app, shard, last);
-        for (unsigned shard = 0; shard < load->shards; shard++) {
+        if (is_spread)
+                (void)snprintf(name, NAME_SIZE, "quiver:{%s:%u}:lease", load->app, list);
+        else
+                (void)snprintf(name, NAME_SIZE, BARE_LEASE);
+}
+
+static void list_name(const struct load *load, unsigned list, bool is_spread, char name[NAME_SIZE])
+{
+        if (is_spread)
+                (void)snprintf(name, NAME_SIZE, "quiver:{%s:%u}:normal", load->app, list);
+        else
+                (void)snprintf(name, NAME_SIZE, BARE_LIST);
+}
+
+static unsigned ask_all_lists(redisContext *c, const struct load *load, bool is_spread, const char *sha)
+{
+        unsigned got = 0, lists = is_spread ? load->shards : 1;
+        unsigned most = load->payload_bytes > BARE_BYTES / BARE_TASKS ? BARE_BYTES / load->payload_bytes : BARE_TASKS;
+        for (unsigned list = 0; list < lists; list++) {
+                char lease[NAME_SIZE], name[NAME_SIZE];
+                lease_name(load, list, is_spread, lease);
+                list_name(load, list, is_spread, name);
+                (void)redisAppendCommand(c, "EVALSHA %s 2 %s %s me %u", sha, lease, name, most ? most - 1 : 0);
+        }
+        for (unsigned list = 0; list < lists; list++) {
                 redisReply *reply = answer(c);
                 got += (unsigned)reply->elements;
                 freeReplyObject(reply);
@@ -118,33 +159,48 @@ static unsigned ask_all_lists(redisContext *c, const struct load *load, const ch
 
 /* One consumer whose script checks a lease and takes up to 256 tasks (or 1 MiB) off a list.  It keeps no order per key,
  * survives no crash and runs nothing: there is not less to do. */
-static void consume(redisContext *c, const struct load *load)
+static void consume(redisContext *c, const struct load *load, bool is_spread)
 {
         char sha[41];
+        unsigned lists = is_spread ? load->shards : 1;
         redisReply *loaded = redisCommand(c, "SCRIPT LOAD %s", bare_script);
         (void)snprintf(sha, sizeof(sha), "%s", loaded->str);
         freeReplyObject(loaded);
-        for (unsigned shard = 0; shard < load->shards; shard++)
-                freeReplyObject(redisCommand(c, "SET quiver:{%s:%u}:lease me", load->app, shard));
+        for (unsigned list = 0; list < lists; list++) {
+                char lease[NAME_SIZE];
+                lease_name(load, list, is_spread, lease);
+                freeReplyObject(redisCommand(c, "SET %s me", lease));
+        }
         for (unsigned got = 0, last = 0; got < load->tasks; got += last) {
                 /* Asking for what is not there yet would only be in the producer's way. */
-                if (got && last < load->shards * 16)
+                if (got && last < lists * 16)
                         (void)usleep(2000);
-                last = ask_all_lists(c, load, sha);
+                last = ask_all_lists(c, load, is_spread, sha);
         }
 }
 
-static double bare(struct load *load)
+static double consumed(struct load *load, bool is_spread)
 {
+        struct producer producer = { load, is_spread ? put_task : put_payload };
         redisContext *c = connect_redis();
         pthread_t thread;
         uint64_t start_ns = clock_boot_ns();
-        (void)pthread_create(&thread, NULL, push, load);
-        consume(c, load);
+        (void)pthread_create(&thread, NULL, push, &producer);
+        consume(c, load, is_spread);
         double seconds = load_seconds_since(start_ns);
         (void)pthread_join(thread, NULL);
         redisFree(c);
         return seconds;
+}
+
+static double bare(struct load *load)
+{
+        return consumed(load, false);
+}
+
+static double spread(struct load *load)
+{
+        return consumed(load, true);
 }
 
 /* A consumer that waits in BLPOP. */
@@ -235,11 +291,12 @@ static void wait_done(redisContext *c, const struct load *load, struct counters 
 static double through(struct load *load)
 {
         static struct counters counters;
+        struct producer producer = { load, put_task };
         redisContext *c = connect_redis();
         pthread_t thread;
         set_goals(c, load, &counters);
         uint64_t start_ns = clock_boot_ns();
-        (void)pthread_create(&thread, NULL, push, load);
+        (void)pthread_create(&thread, NULL, push, &producer);
         wait_done(c, load, &counters);
         double seconds = load_seconds_since(start_ns);
         (void)pthread_join(thread, NULL);
@@ -287,12 +344,13 @@ int main(int argc, char **argv)
         static const struct {
                 const char *name;
                 double (*run)(struct load *load);
-        } commands[] = { { "bare", bare }, { "push", push_alone }, { "through", through }, { "drain", drain } };
+        } commands[] = { { "bare", bare }, { "spread", spread }, { "push", push_alone }, { "through", through },
+                { "drain", drain } };
         struct load load = {
                 .app = "bench", .tasks = 1, .keys = 10000, .shards = 64, .payload_bytes = 100, .step = 100
         };
         if (argc < 3)
-                load_die("usage", "redis_load SOCKET bare|echo|push|through|drain [OPTIONS]: see its source");
+                load_die("usage", "redis_load SOCKET bare|spread|echo|push|through|drain [OPTIONS]: see its source");
         socket_path = argv[1];
         load_options(argc - 2, argv + 2, &load);
         if (!strcmp(argv[2], "echo")) {

@@ -55,8 +55,8 @@ void load_options(int argc, char **argv, struct load *load)
                 const char **text;
         } known[] = { { "tasks", &load->tasks, NULL }, { "keys", &load->keys, NULL }, { "shards", &load->shards, NULL },
                 { "payload", &load->payload_bytes, NULL }, { "rate", &load->rate, NULL }, { "feed", &load->feed, NULL },
-                { "step", &load->step, NULL }, { "stamp", &load->stamp, NULL }, { "app", NULL, &load->app },
-                { "key", NULL, &load->only }, { "avoid", NULL, &load->avoid } };
+                { "step", &load->step, NULL }, { "stamp", &load->stamp, NULL }, { "threads", &load->threads, NULL },
+                { "app", NULL, &load->app }, { "key", NULL, &load->only }, { "avoid", NULL, &load->avoid } };
         enum { KNOWN = sizeof(known) / sizeof(*known) };
         struct option options[KNOWN + 1] = { 0 };
         int place;

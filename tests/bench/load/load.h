@@ -18,17 +18,18 @@ struct load {
         unsigned keys;
         unsigned shards;
         unsigned payload_bytes;
-        unsigned rate;  /* tasks a second; 0: as fast as they are taken */
-        unsigned step;  /* tasks sent at once, at most */
-        unsigned feed;  /* not 0: lines of standard input say how many more to send; the last is followed by its end */
-        unsigned stamp; /* one of so many carries the time at which it was submitted; 0: none */
+        unsigned rate; /* tasks a second; 0: as fast as they are taken */
+        unsigned step; /* tasks sent at once, at most */
+        unsigned feed; /* not 0: lines of standard input say how many more to send; the last is followed by its end */
+        unsigned threads; /* that submit at once, where the program can */
+        unsigned stamp;   /* one of so many carries the time at which it was submitted; 0: none */
 };
 
 /* Prints what went wrong and ends the program. */
 __attribute__((noreturn)) void load_die(const char *what, const char *why);
 
-/* Takes --tasks, --keys, --shards, --payload, --rate, --feed, --step, --stamp, --app, --key and --avoid out of the
- * words. */
+/* Takes --tasks, --keys, --shards, --payload, --rate, --feed, --step, --stamp, --threads, --app, --key and --avoid
+ * out of the words. */
 void load_options(int argc, char **argv, struct load *load);
 
 /* The key of task `number`.  Returns its size. */

@@ -39,9 +39,8 @@ local call, last_call = tonumber(ARGV[2]), counted('call', fields[2])
 if call ~= last_call + 1 and call ~= last_call then
 	return 'FENCED'
 end
-local want = { [0] = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]) }
-local want_bytes, limit = tonumber(ARGV[7]), tonumber(ARGV[8])
-local view, first_seq = ARGV[10], tonumber(ARGV[13])
+-- A number is read from its text only where it is needed: each costs as much as twenty steps of a script.
+local view, first_seq = ARGV[10], ARGV[13] == '35' and 35 or 21
 if call > last_call and view ~= '-' and view ~= (fields[7] or '') then
 	return 'ANEW'
 end
@@ -92,21 +91,22 @@ repeat
 	end
 	local clock = redis.call('TIME')
 	local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-	local reply = { 0, now, tonumber(ARGV[3]), 0, next_due, 0, 0, 0, 0, 0 }
-	local format, is_odd, ranges, more, rest, room = string.format, false, '', 0, 256, want_bytes
-	local set = { 'call', ARGV[2], 'until', format('%d', now + ARGV[3]), 'ttl', ARGV[3] }
+	local format, is_odd, ranges, more, rest, room = string.format, false, '', 0, 256, nil
+	local ttl = tonumber(ARGV[3])
+	local reply = { 0, now, ttl, 0, next_due, 0, 0, 0, 0, 0 }
+	local set = { 'call', ARGV[2], 'until', format('%d', now + ttl), 'ttl', ARGV[3] }
 	local words = { '0', '0', '0' } -- of `claimed`
 	for lane = first_lane, last_lane do
 		local a = lane == 1 and 14 or lane == 0 and 21 or 28
 		local list = lane == 1 and normal or lane == 0 and high or low
-		local kept, reads = tonumber(ARGV[a + 1]), tonumber(ARGV[a + 3])
+		local trim, kept = tonumber(ARGV[a]), tonumber(ARGV[a + 1])
 		local length = redis.pcall('LLEN', list)
-		local queued = type(length) == 'number' and length - ARGV[a] - kept or -1
-		local n, small = math.min(queued, reads, rest), tonumber(ARGV[a + 4])
-		is_odd = queued < 0 or (queued > 0 and n == 0 and rest > 0 and want[lane] > 0)
+		local queued = type(length) == 'number' and length - trim - kept or -1
+		local n, small = math.min(queued, tonumber(ARGV[a + 3]), rest), tonumber(ARGV[a + 4])
+		is_odd = queued < 0 or (queued > 0 and n == 0 and rest > 0 and ARGV[4 + lane] ~= '0')
 		-- If the last one stands where it stood, so do all before it.
 		if ARGV[a + 6] ~= '' and not is_odd then
-			local bytes = redis.call('LINDEX', list, format('%d', ARGV[a] + kept - 1))
+			local bytes = redis.call('LINDEX', list, format('%d', trim + kept - 1))
 			is_odd = bytes ~= ARGV[a + 6] and string.sub(bytes, 1, 512) ~= ARGV[a + 6]
 		end
 		if n > small and not is_odd then
@@ -118,6 +118,7 @@ repeat
 				-- Of a long list as many are small as make up 256 KiB, if they are.
 				small = bytes <= 1048576 and queued or math.floor(262144 * length / bytes)
 				small = (bytes > 16384 * length and 4096 + n or 0) + math.min(small, 2048)
+				room = room or tonumber(ARGV[7])
 				if bytes > room then
 					n = math.min(n, math.floor(room * length / bytes))
 					is_odd = n == 0 or bytes > 32768 * length or bytes > ARGV[a + 5] * length
@@ -137,7 +138,7 @@ repeat
 		end
 		rest, more = rest - n, more + (queued > n and 2 ^ lane or 0)
 		reply[8 + lane] = n < small and small - n or 0
-		words[lane + 1] = kept + n .. ARGV[a + 2]
+		words[lane + 1] = format('%d%s', kept + n, ARGV[a + 2])
 	end
 	if is_odd then
 		break
@@ -171,6 +172,8 @@ repeat
 until true
 
 -- Everything else.  It is a function since one has room for 200 local variables, and all that is included here has many.
+local want = { [0] = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]) }
+local want_bytes, limit = tonumber(ARGV[7]), tonumber(ARGV[8])
 local function uncommon()
 if first_lane ~= 0 then
 	local others = redis.call('HMGET', shard, 'high', 'low')
