@@ -7,6 +7,7 @@ replacement in one file of a copy of the tree; the tests named for it run in ord
 usage: mutants.py [NAME …]      only those whose name contains one of the words
 """
 import importlib
+import os
 import pathlib
 import shutil
 import subprocess
@@ -15,6 +16,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COPY = ROOT / "build" / "mutants"
+SAME_RUNS = {"QUIVER_SIM_SEED": "1", "QUIVER_SIM_STEPS": "1000000"}  # the simulation as make test runs it
 
 # Each is: name, file, what stands there, what stands there in the mutant, the tests that should notice.  They are in
 # of_*.py beside this file, by the folder that they change.
@@ -58,7 +60,8 @@ def is_red(test):
     made = subprocess.run(["make", "-sj2", binary(test)], cwd=COPY, capture_output=True, text=True)
     assert made.returncode == 0, made.stderr
     try:
-        done = subprocess.run([COPY / binary(test)], cwd=COPY, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=300)
+        done = subprocess.run([COPY / binary(test)], cwd=COPY, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=300,
+                              env={**os.environ, **SAME_RUNS})
     except subprocess.TimeoutExpired:
         return True
     return done.returncode != 0

@@ -218,13 +218,14 @@ void sim_run(uint64_t seed, uint64_t steps, struct sim_counts *counts)
         sim_at(sim, 300, sim_pause_change, NULL);
         sim_at(sim, 100, change_load, NULL);
         sim_at(sim, 400, sim_limits_change, NULL);
+        sim_at(sim, 500, sim_limits_cut, NULL);
         while (sim->counts.events < steps)
                 step(sim);
         sim->is_calm = true;
         sim->calm_ms = sim->now_ms;
         for (uint32_t i = 0; i < HOSTS; i++) {
                 struct sim_host *h = &sim->hosts[i];
-                h->tree_cut_until_ms = h->store_cut_until_ms = 0;
+                h->tree_cut_until_ms = h->store_cut_until_ms = h->limits_cut_until_ms = 0;
                 if (!h->is_alive)
                         sim_host_start(h);
         }

@@ -227,6 +227,8 @@ struct sim_limit {
 
 /* Most runs have limits. */
 void sim_limits_begin(struct sim *sim);
+/* An event: a host hears nothing from the limits' homes for a while, and goes on otherwise; comes again by itself. */
+void sim_limits_cut(struct sim *sim, void *arg);
 /* An event: a person sets another amount; comes again by itself. */
 void sim_limits_change(struct sim *sim, void *arg);
 void sim_limits_free(struct sim *sim);
@@ -300,6 +302,7 @@ struct sim_host {
         uint64_t life;
         uint64_t paused_until_ms;
         uint64_t tree_cut_until_ms, store_cut_until_ms;
+        uint64_t limits_cut_until_ms; /* from the limits' homes alone: its leases are renewed, its shares are not */
         uint8_t nonce[STORE_NONCE_SIZE];
         struct shard_limits limits;
         struct limits fleet;                              /* shares of the app's limits */

@@ -213,7 +213,9 @@ static void on_start(struct sim *sim, void *arg)
         seat->started_ms = sim->now_ms;
         sim_check_start(sim, h, seat);
         sim_batch_check_start(sim, h, seat);
-        uint64_t takes_ms = sim_happens(sim, 15) ? sim_draw(sim, 3 * TTL_MS) : sim_draw(sim, 15);
+        /* Under a limit more of them take long: longer than a share that is not renewed lasts. */
+        uint32_t odds = sim->has_limits && seat < h->seats + POOL_SEATS ? 3 : 15;
+        uint64_t takes_ms = sim_happens(sim, odds) ? sim_draw(sim, 5 * TTL_MS) : sim_draw(sim, 15);
         sim_at(sim, takes_ms, on_over, copy_of(start));
         sim_at_host(h, takes_ms, on_ended, copy_of(start));
 }

@@ -94,12 +94,22 @@ void sim_limits_start(struct sim_host *h)
         h->dispatch.routes.limits = &h->fleet;
 }
 
-/* A host that is told nothing hears of it from the home. */
+void sim_limits_cut(struct sim *sim, void *arg)
+{
+        (void)arg;
+        if (sim->is_calm)
+                return;
+        sim->hosts[sim_draw(sim, HOSTS)].limits_cut_until_ms = sim->now_ms + 2 * TTL_MS + sim_draw(sim, 3 * TTL_MS);
+        sim_at(sim, TTL_MS + sim_draw(sim, 3 * TTL_MS), sim_limits_cut, NULL);
+}
+
+/* Of some runs alone: what was allowed before is allowed for a while, and would hide much.  A host that is told nothing
+ * hears of it from the home. */
 void sim_limits_change(struct sim *sim, void *arg)
 {
         uint32_t pool = sim_draw(sim, POOLS);
         (void)arg;
-        if (sim->is_calm)
+        if (sim->is_calm || sim->seed % 3 == 1)
                 return;
         draw_amount(sim, pool);
         sim->counts.changed += sim->has_limits;
@@ -197,6 +207,11 @@ static void take(struct sim *sim, struct sim_limit *limit, const struct message 
         item->is_over = share.is_over;
 }
 
+static bool is_cut(const struct sim_host *h)
+{
+        return h->store_cut_until_ms > h->sim->now_ms || h->limits_cut_until_ms > h->sim->now_ms;
+}
+
 static void on_arrival(struct sim *sim, void *arg)
 {
         struct message *m = arg;
@@ -207,7 +222,7 @@ static void on_arrival(struct sim *sim, void *arg)
                 take(sim, limit, m, &m->items[i]);
         m->given = limit->home;
         m->is_answered = true;
-        if (!h->is_alive || h->life != m->life || sim_happens(sim, 25) || h->store_cut_until_ms > sim->now_ms)
+        if (!h->is_alive || h->life != m->life || sim_happens(sim, 25) || is_cut(h))
                 free(m);
         else
                 sim_at_host(h, sim_travel_ms(sim), on_answer, m);
@@ -235,7 +250,7 @@ static void send(struct sim_host *h, struct message *m)
         h->asked_number[m->limit] = m->number;
         sim_at_host(h, PATIENCE_MS, on_answer, copy_of(m));
         uint32_t copies = sim_happens(sim, 40) ? 2 : 1;
-        if (h->store_cut_until_ms > sim->now_ms || sim_happens(sim, 25))
+        if (is_cut(h) || sim_happens(sim, 25))
                 copies = 0;
         for (uint32_t i = 0; i < copies; i++) {
                 uint64_t delay_ms = sim_happens(sim, 30) ? sim_draw(sim, 2 * TTL_MS) : sim_travel_ms(sim);
