@@ -139,7 +139,7 @@ void limits_add_key(json_t *limits, const struct store_key_info *key)
 {
         static const struct span prefix = SPAN_TEXT("limit:");
         if (key->state != KEY_NAMED || key->name.size <= prefix.size ||
-                memcmp(key->name.data, prefix.data, prefix.size))
+                memcmp(key->name.data, prefix.data, prefix.size) != 0)
                 return;
         struct span name = { key->name.data + prefix.size, key->name.size - prefix.size };
         const char *slash = memchr(name.data, '/', name.size);
