@@ -25,7 +25,7 @@ MUTANTS = [
      "if (now_ms", [UNIT("trace_export")]),
     ("trace: a text of any length", "runtime/trace/otlp.c", "text.size < TRACE_TEXT_MAX ? text.size : TRACE_TEXT_MAX", "text.size",
      [UNIT("otlp")]),
-    ("journal: a long line is lost", "runtime/base/log/journal.c", "if (r == -EMSGSIZE)", "if (false)", [UNIT("log_format")]),
-    ("journal: a file that can still be changed", "runtime/base/log/journal.c", "fcntl(fd, F_ADD_SEALS, seals) == 0)", "true)",
+    ("journal: a long line is lost", "runtime/base/log/journal.c", "if (r == -EMSGSIZE)", "if (r == 1)", [UNIT("log_format")]),
+    ("journal: a file that can still be changed", "runtime/base/log/journal.c", "fcntl(fd, F_ADD_SEALS, seals) == 0)", "seals)",
      [UNIT("log_format")]),
 ]
