@@ -68,8 +68,8 @@ MUTANTS = [
      [UNIT("packed"), CONTRACT("store_sqlite")]),
 
     # --- schedules
-    ("schedules: what was missed passes", "runtime/schedule/schedule.c", "if (schedule->catchup == CATCHUP_ALL && !is_too_old) {",
-     "if (false) {", [UNIT("schedule")]),
+    ("schedules: what was missed passes", "runtime/schedule/schedule.c", "if (fires) {",
+     "if (fires && schedule->catchup != CATCHUP_ALL) {", [UNIT("schedule")]),
     ("schedules: any late time fires", "runtime/schedule/schedule.c", "if (is_missed) {", "if (false) {", [UNIT("schedule")]),
 
     # --- who overrides whom in a configuration
