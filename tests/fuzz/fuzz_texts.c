@@ -154,12 +154,9 @@ static void read_process(const char *text, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         struct choices c = { data, size };
-        unsigned skip = choose_byte(&c);
-        char *text = malloc(c.size + 1);
-        demand(text);
+        char *text = calloc(1, c.size + 1);
+        demand(text != NULL);
         memcpy(text, c.data, c.size);
-        text[c.size] = 0;
-        (void)skip;
         log_one(text);
         log_pairs(text);
         read_output(&c, text, c.size);

@@ -263,7 +263,7 @@ static void a_refusal_without_a_word_is_told_in_words(void **state)
         rig_close(&rig);
 }
 
-#define SERVERS_TOLD 1500
+#define SERVERS_TOLD 1500u
 
 /* Each would be a connection, to wherever the map says. */
 static void a_cluster_of_any_number_of_servers_is_not_followed(void **state)
