@@ -32,17 +32,21 @@ static struct claimed *next_task(
         struct handler *handler, struct generation *generation, uint64_t now_ms, struct shard **ret_shard)
 {
         struct dispatch *dispatch = handler->all->dispatch;
+        const struct pool *pool = &generation->pool_io.pool;
         uint64_t before_ms = now_ms - min_u64(now_ms, LEND_AFTER_MS);
-        struct pool_task *waiting = find_in_pool(&generation->pool_io.pool, before_ms);
+        /* How long tasks have waited says whether one is lent; the lanes say which. */
+        if (!find_in_pool(pool, before_ms) && !dispatch_count_to_lend(dispatch, handler->slot, LANES, before_ms, 1))
+                return NULL;
+        struct pool_task *waiting = find_in_pool(pool, now_ms);
         unsigned lanes = waiting ? STORE_SEQ_LANE(((const struct claimed *)waiting)->seq) + 1u : 0;
-        if (waiting && !dispatch_count_to_lend(dispatch, handler->slot, lanes, before_ms, 1)) {
+        if (waiting && !dispatch_count_to_lend(dispatch, handler->slot, lanes, now_ms, 1)) {
                 const struct shard *shard = waiting->owner;
                 pool_io_recall(&generation->pool_io, waiting);
                 for (unsigned lane = 0; lane < LANES; lane++)
                         if (window_has_ready_of(&shard->window, (enum lane)lane))
                                 shard_set_add(&dispatch->ready[lane], shard->number);
         }
-        return dispatch_next_to_lend(dispatch, handler->slot, before_ms, now_ms, ret_shard);
+        return dispatch_next_to_lend(dispatch, handler->slot, now_ms, now_ms, ret_shard);
 }
 
 void remote_feed_seats(struct handler *handler, uint64_t now_ms)

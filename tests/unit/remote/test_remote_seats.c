@@ -141,6 +141,24 @@ static void a_task_is_lent_once_it_has_waited(void **state)
         world_close(&w);
 }
 
+/* What has waited long enough is why a seat is lent; a higher lane goes there first, however young its task is. */
+static void a_higher_lane_is_lent_before_what_has_waited_longer(void **state)
+{
+        (void)state;
+        struct world w;
+        struct asked a;
+        seats_open(&w);
+        seats_own(&w);
+        claim_task(&w, (UINT64_C(2) << STORE_SEQ_LANE_SHIFT) + 1, "low");
+        w.now_ms += 200;
+        claim_task(&w, 1, "high");
+        assert_true(offer(&w, &a));
+        assert_string_equal(a.id, "high");
+        assert_true(offer(&w, &a));
+        assert_string_equal(a.id, "low");
+        world_close(&w);
+}
+
 /* The store knows who has it before that one does, and until when. */
 static void its_start_is_durable_before_it_is_handed_over(void **state)
 {
@@ -504,6 +522,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_task_is_lent_once_it_has_waited),
+                cmocka_unit_test(a_higher_lane_is_lent_before_what_has_waited_longer),
                 cmocka_unit_test(its_start_is_durable_before_it_is_handed_over),
                 cmocka_unit_test(a_task_with_a_key_is_not_lent),
                 cmocka_unit_test(many_with_keys_hide_none_without),
