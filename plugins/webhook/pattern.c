@@ -29,12 +29,14 @@ static int find_secret(struct secrets *s, const struct qv_host *host, const char
         return secret_open(*ret, host, setting, path);
 }
 
+/* `text` need not end with a NUL. */
 static struct part *add_part(struct pattern *t, enum part_kind kind, const char *text, size_t size)
 {
         struct part *part = &t->parts[t->count];
-        *part = (struct part){ .kind = kind, .text = strndup(text, size) };
+        *part = (struct part){ .kind = kind, .text = calloc(1, size + 1) };
         if (!part->text)
                 return NULL;
+        memcpy(part->text, text, size);
         t->count++;
         return part;
 }

@@ -143,6 +143,7 @@ struct log_config {
 struct traces_config {
         char *url; /* NULL: nowhere */
         double ratio;
+        uint64_t interval_ms;
         uint32_t queue;
         struct strings headers;
         char *headers_file; /* NULL: none */

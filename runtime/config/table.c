@@ -335,6 +335,8 @@ static const struct field traces_fields[] = {
         NUMBER("ratio", traces_config, ratio, "0.1", 0, 1, LIVE,
                 "Of the traces that begin here, so many are recorded; the same ones on every host. A trace that a "
                 "producer began is recorded if its `traceparent` says so."),
+        DURATION("interval", traces_config, interval_ms, "5s", 10, HOUR, LIVE,
+                "A span waits so long for others, up to 512, to be sent with it."),
         COUNT("queue", traces_config, queue, "4096", 64, 1e6, LIVE,
                 "Spans that wait to be sent; further ones are dropped and counted. A span takes about 1 KiB."),
         TEXTS("headers", traces_config, headers, "none", name_check_header_line, LIVE,

@@ -82,6 +82,7 @@ int host_apply_traces(struct host *h, struct error *error)
         const struct traces_config *c = &h->config->traces;
         const struct traces_settings settings = { .url = c->url,
                 .ratio = c->ratio,
+                .interval_ms = c->interval_ms,
                 .queue_max = c->queue,
                 .headers = &c->headers,
                 .headers_file = c->headers_file,

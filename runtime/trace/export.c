@@ -5,9 +5,9 @@
 #include "base/memory.h"
 #include "base/numbers.h"
 
-void trace_export_init(struct trace_export *e, uint32_t queue_max, uint64_t random)
+void trace_export_init(struct trace_export *e, uint64_t interval_ms, uint32_t queue_max, uint64_t random)
 {
-        *e = (struct trace_export){ .queue_max = queue_max, .random = random };
+        *e = (struct trace_export){ .interval_ms = interval_ms, .queue_max = queue_max, .random = random };
 }
 
 /* Its spans are accounted for. */
@@ -76,7 +76,7 @@ uint64_t trace_export_due_ms(const struct trace_export *e)
         if (!e->first || e->is_sending)
                 return UINT64_MAX;
         bool is_at_once = is_full(e->first) || e->first->next || e->stop_ms;
-        return max_u64(is_at_once ? 0 : e->first->first_ms + TRACE_BATCH_MS, e->again_ms);
+        return max_u64(is_at_once ? 0 : e->first->first_ms + e->interval_ms, e->again_ms);
 }
 
 const struct trace_batch *trace_export_next(struct trace_export *e, uint64_t now_ms)

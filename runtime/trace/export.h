@@ -1,6 +1,6 @@
 /* export.h: which spans are sent when: in batches, one request at a time, again after a while, or never.
  *
- * Spans wait in batches of TRACE_BATCH_MAX at most; one is sent when it is full, or TRACE_BATCH_MS after its first
+ * Spans wait in batches of TRACE_BATCH_MAX at most; one is sent when it is full, or `interval_ms` after its first
  * span. Beyond `queue_max` spans new ones are dropped and counted: a receiver that is slow or gone costs a host this
  * much memory and nothing else.  A request that the receiver may take later is repeated, with growing pauses or when it
  * says; one that it refuses is not.  Plain data, no I/O, no clock. */
@@ -15,7 +15,6 @@
 
 #define TRACE_BATCH_MAX    512u
 #define TRACE_BATCH_BYTES  (512u * 1024u) /* a batch that has as many gets no more */
-#define TRACE_BATCH_MS     UINT64_C(5000)
 #define TRACE_PAUSE_MS     UINT64_C(1000) /* before the first repetition; it doubles */
 #define TRACE_PAUSE_MAX_MS UINT64_C(30000)
 #define TRACE_AFTER_MAX_MS UINT64_C(300000) /* of what a receiver says with Retry-After */
@@ -40,6 +39,7 @@ struct trace_counts {
 enum trace_news { TRACE_NEWS_NONE, TRACE_NEWS_DROPPING, TRACE_NEWS_FAILING, TRACE_NEWS_WELL };
 
 struct trace_export {
+        uint64_t interval_ms;
         uint32_t queue_max;
         struct trace_batch *first, *last; /* the first is sent */
         uint32_t waiting;                 /* spans in all of them */
@@ -52,7 +52,7 @@ struct trace_export {
         uint64_t random;
 };
 
-void trace_export_init(struct trace_export *e, uint32_t queue_max, uint64_t random);
+void trace_export_init(struct trace_export *e, uint64_t interval_ms, uint32_t queue_max, uint64_t random);
 void trace_export_free(struct trace_export *e);
 
 /* Whether there is room for one more; if not, it counts as dropped. */

@@ -38,6 +38,14 @@ static void copy_header(struct buffer *to, const struct task_header *header)
         buffer_put(to, "\n", 1);
 }
 
+/* Lines of an envelope may have others between them, which a newer Quiver wrote: those stay behind. */
+static void copy_headers(struct buffer *to, struct span lines)
+{
+        struct task_header header;
+        while (header_next(&lines, &header))
+                copy_header(to, &header);
+}
+
 void trace_headers_put(struct buffer *to, struct span lines, const struct trace_context *context, struct span state)
 {
         char text[TRACE_PARENT_TEXT];
@@ -57,7 +65,7 @@ void trace_headers_put(struct buffer *to, struct span lines, const struct trace_
         if (count <= TASK_HEADERS_MAX && to->size - before <= TASK_HEADER_LINES_MAX)
                 return;
         to->size = before;
-        buffer_put(to, lines.data, lines.size);
+        copy_headers(to, lines);
 }
 
 void trace_headers_add(struct buffer *to, struct span lines, const struct trace_context *context, struct span state)
@@ -67,5 +75,5 @@ void trace_headers_add(struct buffer *to, struct span lines, const struct trace_
         if (theirs.found == TRACE_ABSENT)
                 trace_headers_put(to, lines, context, state);
         else
-                buffer_put(to, lines.data, lines.size);
+                copy_headers(to, lines);
 }

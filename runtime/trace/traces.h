@@ -18,6 +18,7 @@
 struct traces_settings {
         const char *url; /* NULL: off */
         double ratio;
+        uint64_t interval_ms;
         uint32_t queue_max;
         const struct strings *headers; /* lines */
         const char *headers_file;      /* further lines, which nobody else is to read; NULL: none */

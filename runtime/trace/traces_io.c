@@ -211,6 +211,7 @@ int traces_configure(struct traces *t, const struct traces_settings *settings, s
         free(t->url);
         t->url = text_copy(settings->url);
         t->ratio = settings->ratio;
+        t->export.interval_ms = settings->interval_ms;
         t->export.queue_max = settings->queue_max;
         /* What is on its way ends there. */
         if (!t->url && !t->is_out)
@@ -226,7 +227,7 @@ void traces_open(struct traces *t, uv_loop_t *loop)
         t->loop = loop;
         t->timer.data = t;
         (void)uv_timer_init(loop, &t->timer);
-        trace_export_init(&t->export, 0, clock_boot_ns());
+        trace_export_init(&t->export, 0, 0, clock_boot_ns());
 }
 
 bool traces_flush(struct traces *t, uint64_t now_ms)

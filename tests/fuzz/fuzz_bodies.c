@@ -58,8 +58,9 @@ static void read_alarm(const char *text)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         struct span bytes = { (const char *)data, size };
-        char *text = strndup((const char *)data, size);
+        char *text = calloc(1, size + 1);
         demand(text);
+        memcpy(text, data, size);
         read_limit(bytes);
         read_commit(bytes);
         read_receipt(text);

@@ -393,7 +393,7 @@ static struct window_key *find_to_lend(struct window_key *key, uint64_t before_m
 struct claimed *window_next_to_lend(struct window *w, uint32_t pool, enum lane lane, uint64_t before_ms)
 {
         const struct window_line *line = line_of(w, pool, lane);
-        uint32_t left = line->unkeyed;
+        uint32_t left = (uint32_t)line->unkeyed;
         struct window_key *key = find_to_lend(line->first, before_ms, &left);
         return key ? take_key(w, key) : NULL;
 }
@@ -401,7 +401,7 @@ struct claimed *window_next_to_lend(struct window *w, uint32_t pool, enum lane l
 uint32_t window_count_to_lend(const struct window *w, uint32_t pool, enum lane lane, uint64_t before_ms, uint32_t max)
 {
         const struct window_line *line = line_of(w, pool, lane);
-        uint32_t left = line->unkeyed;
+        uint32_t left = (uint32_t)line->unkeyed;
         uint32_t count = 0;
         struct window_key *key = line->first;
         while (count < max && (key = find_to_lend(key, before_ms, &left))) {
@@ -445,7 +445,7 @@ bool window_has_suspect(const struct window *w, uint32_t pool)
 
 uint32_t window_marks(const struct window *w, uint32_t pool)
 {
-        return line_of(w, pool, LINE_SUSPECTS)->marks;
+        return (uint32_t)line_of(w, pool, LINE_SUSPECTS)->marks;
 }
 
 bool window_has_suspects(const struct window *w)

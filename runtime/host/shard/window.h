@@ -115,9 +115,10 @@ struct window_key {
 
 struct window_line {
         struct window_key *first, *last;
-        uint32_t keys;
-        uint32_t unkeyed; /* of these, of tasks without a key: the only ones that may be lent */
-        uint32_t marks;   /* LINE_SUSPECTS: suspects whose start is, or is being, recorded */
+        /* A window has 65536 tasks at most; a host has thousands of lines. */
+        uint64_t keys : 21;
+        uint64_t unkeyed : 21; /* of these, of tasks without a key: the only ones that may be lent */
+        uint64_t marks : 21;   /* LINE_SUSPECTS: suspects whose start is, or is being, recorded */
 };
 
 /* A pool's lines: one per lane, and one for suspects, which start one by one. */

@@ -301,13 +301,14 @@ static void a_closed_value_grants_nothing_to_anybody(void **state)
                 assert_int_equal(take_items(w, &limits[i], 1, &item, 1, NULL), 0);
                 assert_int_equal(item.granted, i); /* a share in use is kept */
                 assert_int_equal(item.closed_ms, 5000);
-                world_step(w, 4999);
+                /* The time of a server goes on meanwhile. */
+                world_step(w, 4000);
                 item = take(w, &limits[i], 2, "a", 1);
                 assert_int_equal(item.granted, 0);
-                assert_int_equal(item.closed_ms, 1);
-                assert_int_equal(look(w, i ? "smtp" : "api").values[0].closed_ms, 1);
+                assert_in_range(item.closed_ms, 1, 1000);
+                assert_in_range(look(w, i ? "smtp" : "api").values[0].closed_ms, 1, item.closed_ms);
                 assert_int_equal(take(w, &limits[i], 2, "b", 1).granted, 1);
-                world_step(w, 1);
+                world_step(w, item.closed_ms);
                 assert_int_equal(take(w, &limits[i], 2, "a", 1).granted, 1);
         }
 }

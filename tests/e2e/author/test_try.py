@@ -376,11 +376,11 @@ def test_when_it_is_killed_its_runners_end_too(tries, villains):
         shutil.rmtree(tries.temporary / name)
 
 
-def test_a_temporary_folder_that_is_not_there_is_named(tries, echo):
-    tries.env["TMPDIR"] = "/nonexistent"
+def test_a_temporary_folder_that_is_not_there_is_named(tries, echo, tmp_path):
+    tries.env["TMPDIR"] = str(tmp_path / "missing")
     code, _, err = tries.run(echo, "-p", "x")
     assert code == 1
-    assert "cannot make a temporary folder in /nonexistent" in err
+    assert f"cannot make a temporary folder in {tmp_path / 'missing'}" in err
 
 
 # --- once per process -----------------------------------------------------------------------------------------------------

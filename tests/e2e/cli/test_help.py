@@ -102,23 +102,23 @@ SHELLS = {
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_a_shell_completes(quiver, shell):
+def test_a_shell_completes(quiver, shell, tmp_path):
     if not shutil.which(shell):
         pytest.skip(f"{shell} is not installed")
     for words, expected in ((["quiver", "dea"], {"dead"}), (["quiver", "dead", "re"], {"requeue"})):
         script = SHELLS[shell].format(words=" ".join(words), last=len(words) - 1, line=" ".join(words))
         done = subprocess.run([shell, "-c", script], capture_output=True, text=True, timeout=60,
-                              env={"PATH": f"{quiver.parent}:/usr/bin:/bin", "HOME": "/nonexistent", "TERM": "dumb"})
+                              env={"PATH": f"{quiver.parent}:/usr/bin:/bin", "HOME": str(tmp_path), "TERM": "dumb"})
         assert set(done.stdout.split()) == expected, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_a_shell_completes_what_the_host_knows(quiver, shell, host):
+def test_a_shell_completes_what_the_host_knows(quiver, shell, host, tmp_path):
     if not shutil.which(shell):
         pytest.skip(f"{shell} is not installed")
     host.configure(shards=2, work="", other="").start()
     words = ["quiver", "submit", "-c", str(host.config), "wo"]
     script = SHELLS[shell].format(words=" ".join(words), last=len(words) - 1, line=" ".join(words))
     done = subprocess.run([shell, "-c", script], capture_output=True, text=True, timeout=60,
-                          env={"PATH": f"{quiver.parent}:/usr/bin:/bin", "HOME": "/nonexistent", "TERM": "dumb"})
+                          env={"PATH": f"{quiver.parent}:/usr/bin:/bin", "HOME": str(tmp_path), "TERM": "dumb"})
     assert set(done.stdout.split()) == {"work"}, done.stdout + done.stderr

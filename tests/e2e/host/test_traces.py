@@ -52,7 +52,7 @@ def receiver():
 
 
 def settings(receiver, more="ratio = 1.0;"):
-    return f'traces = {{ url = "{receiver if isinstance(receiver, str) else receiver.url}"; {more} }};\n'
+    return f'traces = {{ url = "{receiver if isinstance(receiver, str) else receiver.url}"; interval = "100ms"; {more} }};\n'
 
 
 def prepare(root, folder):

@@ -395,7 +395,7 @@ def losses(root, shard, all_calls, chance):
             for name, script, keys, args, may_end in all_calls]
     for what, corrupt in wrong:
         for name, sha, keys, args, may_end in made:
-            if not may_meet(name, keys, what) or (what != "nothing" and not LONG and chance.random() > .25):
+            if not may_meet(name, keys, what) or (what != "nothing" and not LONG and chance.random() > .1):
                 continue
             shard.restore()
             corrupt()

@@ -4,6 +4,8 @@
 #include "base/numbers.h"
 #include "trace/export.h"
 
+#define INTERVAL_MS UINT64_C(5000)
+
 static void add(struct trace_export *e, unsigned count, uint64_t now_ms)
 {
         for (unsigned i = 0; i < count; i++) {
@@ -20,12 +22,12 @@ static void a_batch_goes_when_it_is_full_or_old(void **state)
 {
         struct trace_export e;
         (void)state;
-        trace_export_init(&e, 4096, 1);
+        trace_export_init(&e, INTERVAL_MS, 4096, 1);
         assert_int_equal(trace_export_due_ms(&e), UINT64_MAX);
         add(&e, 3, 1000);
-        assert_int_equal(trace_export_due_ms(&e), 1000 + TRACE_BATCH_MS);
-        assert_null(trace_export_next(&e, 1000 + TRACE_BATCH_MS - 1));
-        const struct trace_batch *batch = trace_export_next(&e, 1000 + TRACE_BATCH_MS);
+        assert_int_equal(trace_export_due_ms(&e), 1000 + INTERVAL_MS);
+        assert_null(trace_export_next(&e, 1000 + INTERVAL_MS - 1));
+        const struct trace_batch *batch = trace_export_next(&e, 1000 + INTERVAL_MS);
         assert_non_null(batch);
         assert_int_equal(batch->count, 3);
         assert_memory_equal(batch->spans.data, "{},{},{}", batch->spans.size);
@@ -48,7 +50,7 @@ static void what_finds_no_room_is_dropped_and_told_once(void **state)
 {
         struct trace_export e;
         (void)state;
-        trace_export_init(&e, 600, 1);
+        trace_export_init(&e, INTERVAL_MS, 600, 1);
         assert_int_equal(trace_export_news(&e), TRACE_NEWS_NONE);
         add(&e, 1000, 0);
         assert_int_equal(e.waiting, 600);
@@ -71,7 +73,7 @@ static void a_receiver_that_is_gone_is_tried_again_with_growing_pauses(void **st
         uint64_t now_ms = 100;
         uint64_t pauses[12];
         (void)state;
-        trace_export_init(&e, 4096, 1);
+        trace_export_init(&e, INTERVAL_MS, 4096, 1);
         add(&e, TRACE_BATCH_MAX, now_ms);
         for (unsigned i = 0; i < COUNT(pauses); i++) {
                 assert_non_null(trace_export_next(&e, now_ms));
@@ -103,7 +105,7 @@ static void what_the_receiver_says_about_when_is_kept(void **state)
 {
         struct trace_export e;
         (void)state;
-        trace_export_init(&e, 4096, 1);
+        trace_export_init(&e, INTERVAL_MS, 4096, 1);
         add(&e, TRACE_BATCH_MAX, 0);
         assert_non_null(trace_export_next(&e, 0));
         (void)trace_export_answered(&e, &(struct trace_answer){ .http_code = 429, .retry_after_ms = 7000 }, 10);
@@ -121,10 +123,10 @@ static void what_is_refused_is_not_sent_again(void **state)
         (void)state;
         for (size_t i = 0; i < COUNT(codes); i++) {
                 struct trace_export e;
-                trace_export_init(&e, 4096, 1);
+                trace_export_init(&e, INTERVAL_MS, 4096, 1);
                 add(&e, 5, 0);
-                assert_non_null(trace_export_next(&e, TRACE_BATCH_MS));
-                (void)trace_export_answered(&e, &(struct trace_answer){ .http_code = codes[i] }, TRACE_BATCH_MS);
+                assert_non_null(trace_export_next(&e, INTERVAL_MS));
+                (void)trace_export_answered(&e, &(struct trace_answer){ .http_code = codes[i] }, INTERVAL_MS);
                 assert_int_equal(e.counts.failed, 5);
                 assert_null(e.first);
                 trace_export_free(&e);
@@ -135,9 +137,9 @@ static void a_host_that_stops_sends_at_once_and_does_not_wait_long(void **state)
 {
         struct trace_export e;
         (void)state;
-        trace_export_init(&e, 4096, 1);
+        trace_export_init(&e, INTERVAL_MS, 4096, 1);
         assert_true(trace_export_stop(&e, 50));
-        trace_export_init(&e, 4096, 1);
+        trace_export_init(&e, INTERVAL_MS, 4096, 1);
         add(&e, 2, 100);
         assert_false(trace_export_stop(&e, 200));
         assert_non_null(trace_export_next(&e, 200));
