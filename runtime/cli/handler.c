@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "cli/command.h"
 #include "cli/open.h"
 #include "config/edit.h"

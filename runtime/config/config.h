@@ -13,7 +13,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "base/file_trust.h"
+#include "base/file/file_trust.h"
 #include "base/setting_list.h"
 #include "base/strings.h"
 #include "base/url.h"

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/file_trust.h"
+#include "base/file/file_trust.h"
 
 #define PROBLEMS_MAX 50
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "config/config.h"
 
 static int keep(const char *text, size_t size, char ret_password[SECRET_MAX], struct error *error)

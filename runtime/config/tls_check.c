@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file_trust.h"
+#include "base/file/file_trust.h"
 #include "config/connect.h"
 #include "config/read.h"
 #include "tls/tls.h"

@@ -32,9 +32,9 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/file/tls_files.h"
 #include "base/rights.h"
 #include "base/span.h" /* struct span */
-#include "base/tls_files.h"
 
 #define COORD_DATA_MAX  (512u * 1024u)
 #define COORD_PATH_MAX  512u /* with the NUL */

@@ -11,8 +11,8 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "base/file/tls_files.h"
 #include "base/strings.h"
-#include "base/tls_files.h"
 
 struct curl_http;
 

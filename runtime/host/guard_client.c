@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/file_lock.h"
+#include "base/file/file_lock.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/numbers.h"

@@ -9,8 +9,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "base/file_lock.h"
-#include "base/file_system.h"
+#include "base/file/file_lock.h"
+#include "base/file/file_system.h"
 
 #define FILE_MAX 256
 

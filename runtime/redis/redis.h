@@ -14,8 +14,8 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/file/tls_files.h"
 #include "base/span.h" /* struct span */
-#include "base/tls_files.h"
 
 struct redis;
 struct uv_loop_s;

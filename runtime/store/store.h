@@ -28,7 +28,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "base/tls_files.h"
+#include "base/file/tls_files.h"
 #include "task/envelope.h"
 #include "task/id.h"
 #include "task/note.h"

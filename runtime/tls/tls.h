@@ -16,7 +16,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "base/tls_files.h"
+#include "base/file/tls_files.h"
 
 struct tls_context;
 struct tls_stream;

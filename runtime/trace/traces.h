@@ -8,8 +8,8 @@
 #include <uv.h>
 
 #include "base/error.h"
+#include "base/file/tls_files.h"
 #include "base/strings.h"
-#include "base/tls_files.h"
 #include "curl/curl_http.h"
 #include "trace/export.h"
 #include "trace/otlp.h"

@@ -52,7 +52,7 @@ MUTANTS = [
     ("network: TCP stays open without a namespace", "runtime/runner/landlock.c",
      "ret->network = ACCESS_NET_BIND_TCP | ACCESS_NET_CONNECT_TCP;", "ret->network = ACCESS_NET_BIND_TCP;",
      [UNIT("runner_sandbox")]),
-    ("files: a group that root is in", "runtime/base/file_trust.c",
+    ("files: a group that root is in", "runtime/base/file/file_trust.c",
      "        if (geteuid() == 0)\n                return false;\n", "", [UNIT("file_trust")]),
     ("coverage: memory as if there were a control group", "runtime/host/confine/coverage.c",
      "if (facts->controllers & CGROUP_MEMORY)", "if (true)", [UNIT("confine")]),

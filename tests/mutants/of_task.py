@@ -28,15 +28,15 @@ MUTANTS = [
      "return note->attempts || note->crashes ||", "return note->crashes ||", [UNIT("envelope")]),
 
     # --- who else could have written what a host runs
-    ("trust: any owner", "runtime/base/file_trust.c", "st->st_uid != 0 && st->st_uid != geteuid()) {", "false) {",
+    ("trust: any owner", "runtime/base/file/file_trust.c", "st->st_uid != 0 && st->st_uid != geteuid()) {", "false) {",
      [UNIT("file_trust")]),
-    ("trust: writable by everybody", "runtime/base/file_trust.c", "has_mode && (st->st_mode & S_IWOTH)) {", "false) {",
+    ("trust: writable by everybody", "runtime/base/file/file_trust.c", "has_mode && (st->st_mode & S_IWOTH)) {", "false) {",
      [UNIT("file_trust")]),
-    ("trust: writable by any group", "runtime/base/file_trust.c", "!is_our_group(st->st_gid)", "false", [UNIT("file_trust")]),
-    ("trust: folders on the way do not count", "runtime/base/file_trust.c",
+    ("trust: writable by any group", "runtime/base/file/file_trust.c", "!is_our_group(st->st_gid)", "false", [UNIT("file_trust")]),
+    ("trust: folders on the way do not count", "runtime/base/file/file_trust.c",
      "                judge(w, &st, ON_THE_WAY);\n                (void)close(w->dir);", "                (void)close(w->dir);",
      [UNIT("file_trust")]),
-    ("trust: links do not count", "runtime/base/file_trust.c", "                judge(w, &st, A_LINK);\n", "", [UNIT("file_trust")]),
+    ("trust: links do not count", "runtime/base/file/file_trust.c", "                judge(w, &st, A_LINK);\n", "", [UNIT("file_trust")]),
 
     # --- headers of bytes
     ("header64: any text", "runtime/task/header.c", "if (!base64_is_exact(value, &size))\n                return error_set",
@@ -81,6 +81,6 @@ MUTANTS = [
      "(p->is_in_handlers && p->reader == READER_COMMAND)", "false", [UNIT("config_text")]),
 
     # --- locks
-    ("predecessor: runners hold no lock", "runtime/base/file_lock.c",
+    ("predecessor: runners hold no lock", "runtime/base/file/file_lock.c",
      "        int r = file_lock_take(shared, FILE_LOCK_SHARED, 0);", "        int r = 0;", [UNIT("last_run")]),
 ]

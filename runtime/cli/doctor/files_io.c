@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file_trust.h"
+#include "base/file/file_trust.h"
 #include "cli/doctor/probes.h"
 #include "runner/elf.h"
 #include "runner/load.h"

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file_system.h"
-#include "base/file_trust.h"
+#include "base/file/file_system.h"
+#include "base/file/file_trust.h"
 #include "base/numbers.h"
 #include "cli/check/check_limits.h"
 #include "cli/doctor/probes.h"

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file_trust.h"
+#include "base/file/file_trust.h"
 #include "coord/local/identity.h"
 
 bool folder_is_hopeless(int status)

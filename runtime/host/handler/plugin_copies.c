@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file_trust.h"
+#include "base/file/file_trust.h"
 #include "base/units.h"
 
 #define PREFIX "staging-"

@@ -11,7 +11,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "base/file_trust.h"
+#include "base/file/file_trust.h"
 #include "base/hash.h"
 #include "config/config.h"
 

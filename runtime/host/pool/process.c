@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file_lock.h"
+#include "base/file/file_lock.h"
 #include "base/memory.h"
 #include "host/pool/runner_variables.h"
 

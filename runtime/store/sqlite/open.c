@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file_system.h"
+#include "base/file/file_system.h"
 #include "base/log.h"
 #include "base/numbers.h"
 #include "base/strings.h"

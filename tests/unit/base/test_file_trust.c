@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "base/file_trust.h"
+#include "base/file/file_trust.h"
 
 #define STRANGER 12345
 

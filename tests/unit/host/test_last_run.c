@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
-#include "base/file_lock.h"
+#include "base/file/file_lock.h"
 #include "host/last_run.h"
 #include "host/state_locks.h"
 

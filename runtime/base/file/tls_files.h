@@ -1,6 +1,6 @@
 /* tls_files.h: whom to trust over TLS, and how to show who we are: paths and a name, for whoever passes them on. */
-#ifndef QUIVER_BASE_TLS_FILES_H
-#define QUIVER_BASE_TLS_FILES_H
+#ifndef QUIVER_BASE_FILE_TLS_FILES_H
+#define QUIVER_BASE_FILE_TLS_FILES_H
 
 /* All may be NULL. */
 struct tls_files {

@@ -1,4 +1,4 @@
-#include "base/tls_files.h"
+#include "base/file/tls_files.h"
 
 #include <stdlib.h>
 

@@ -1,13 +1,13 @@
 /* file.h: reading a small file that somebody named, whatever it turns out to be; paths that are relative to one. */
-#ifndef QUIVER_BASE_FILE_H
-#define QUIVER_BASE_FILE_H
+#ifndef QUIVER_BASE_FILE_FILE_H
+#define QUIVER_BASE_FILE_FILE_H
 
 #include <stddef.h>
 #include <sys/stat.h>
 
 #include "base/buffer.h"
 #include "base/error.h"
-#include "base/file_trust.h"
+#include "base/file/file_trust.h"
 
 /* Reads a regular file of at most `size_max` bytes to the end of `b`; fills *ret_stat if not NULL, and *ret_trust if
  * not NULL: who else could have written what was read.  Never blocks on a pipe or device.  0, or a negative errno with

@@ -9,8 +9,8 @@
  * to them: neither everybody nor a group, except root's and, unless we are root, those that we are in.  In a folder
  * with the sticky bit, such as /tmp, where only owners may replace their entries, it is enough that the entry belongs
  * to root or to us. */
-#ifndef QUIVER_BASE_FILE_TRUST_H
-#define QUIVER_BASE_FILE_TRUST_H
+#ifndef QUIVER_BASE_FILE_FILE_TRUST_H
+#define QUIVER_BASE_FILE_FILE_TRUST_H
 
 #include "base/error.h"
 

@@ -1,4 +1,4 @@
-#include "base/file_trust.h"
+#include "base/file/file_trust.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,8 +2,8 @@
  *
  * Such a lock is inherited with the descriptor, over fork and exec, and ends when the last descriptor of the same open
  * file is closed: also when the process that holds it is killed. */
-#ifndef QUIVER_BASE_FILE_LOCK_H
-#define QUIVER_BASE_FILE_LOCK_H
+#ifndef QUIVER_BASE_FILE_FILE_LOCK_H
+#define QUIVER_BASE_FILE_FILE_LOCK_H
 
 #include <stdint.h>
 

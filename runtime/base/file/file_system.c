@@ -1,4 +1,4 @@
-#include "base/file_system.h"
+#include "base/file/file_system.h"
 
 #include <stddef.h>
 
