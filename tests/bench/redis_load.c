@@ -23,8 +23,8 @@
 
 #define HEADER_SIZE 512u
 #define NAME_SIZE   128u
-#define BARE_TASKS  256u       /* that one script takes, at most … */
-#define BARE_BYTES  (1u << 20) /* … and so many bytes of payload */
+#define BARE_TASKS  256u       /* that one script takes, at most */
+#define BARE_BYTES  (1u << 20) /* of payload that one script takes, at most */
 #define BARE_LIST   "bare:list"
 #define BARE_LEASE  "bare:lease"
 #define GROUP       64u /* counters read in one pipeline */

@@ -108,7 +108,7 @@ struct sim_store_shard {
         struct sim_task tasks[SHARD_TASKS];
         struct sim_key keys[SHARD_KEYS];
         uint32_t arrived; /* tasks that were submitted: in state QUEUED or later */
-        uint32_t taken;   /* … and claimed */
+        uint32_t taken;   /* of those, have been claimed */
         uint64_t epoch, until_ms, call;
         bool is_unrung; /* the owner calls again, and is not rung for what comes before that */
         uint8_t holder[STORE_NONCE_SIZE];

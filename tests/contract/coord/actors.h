@@ -21,8 +21,8 @@ struct actor {
         char heard[1024]; /* "+a +b ~a -b": joined, changed, left */
         unsigned mates;   /* joined and not left */
         bool is_known;
-        uint64_t created; /* of whoever joined or changed last, … */
-        char data[64];    /* … and its data */
+        uint64_t created; /* of whoever joined or changed last */
+        char data[64];    /* the same one's data */
         unsigned gained, lost;
         unsigned acquired, busy, lock_lost, released;
         unsigned failed;

@@ -157,7 +157,7 @@ static inline void answer(struct rig *g, size_t task, enum outcome outcome)
         step(g, &(struct pool_event){ .kind = POOL_ANSWERED, .task = &g->tasks[task], .reply = &reply });
 }
 
-/* … that took so long. */
+/* The same for a task that took so long. */
 static inline void answer_after(struct rig *g, size_t task, enum outcome outcome, uint64_t took_ns)
 {
         struct ring_reply reply = { .outcome = outcome, .error = "", .started_ns = 1, .ended_ns = 1 + took_ns };

@@ -13,7 +13,7 @@ static uint32_t steps = 20000;
 struct world {
         struct rig g;
         uint64_t random;
-        bool is_offered[RIG_TASKS]; /* … and not settled */
+        bool is_offered[RIG_TASKS]; /* offered, and not settled yet */
         struct pool_runner *held_by[RIG_TASKS];
         uint64_t offered, settled, suspected;
         /* Events that pool would post after the current one. */

@@ -174,7 +174,7 @@ static void a_stale_task_that_ends_while_pages_come_in_is_read_again(void **stat
         rig_close(&g);
 }
 
-/* … and a call whose answer was lost must not be mistaken for the next one. */
+/* A call whose answer was lost must not be mistaken for the next one. */
 static void a_stale_task_does_not_hide_a_lost_answer(void **state)
 {
         (void)state;

@@ -43,13 +43,12 @@ static void a_planned_move_never_interrupts_a_long_call(void **state)
         g.now_ms += RIG_DRAIN_MS;
         shard_renewed(&g.shard, &(struct store_renewal){ .left_ms = RIG_TTL_MS }, g.now_ms, g.now_ms);
         shard_tick(&g.shard, g.now_ms);
-        /* It goes on serving … */
+        /* It goes on serving until the long call has ended. */
         assert_int_equal(g.shard.state, SHARD_OWNED);
         assert_true(shard_is_move_pending(&g.shard));
         struct claimed *other = start(&g, 2);
         end_as(&g, other, STORE_DONE);
         assert_int_equal(g.shard.state, SHARD_OWNED);
-        /* … until the long call has ended. */
         end_as(&g, c, STORE_DONE);
         assert_int_equal(g.shard.state, SHARD_LEAVING);
         rig_close(&g);
@@ -130,7 +129,7 @@ static void a_shard_that_is_wanted_is_left(void **state)
         reply_advance(&g, STORE_OK);
         send_release(&g);
         shard_released(&g.shard);
-        /* … and not sought again until coordination says so. */
+        /* The shard is not sought again until coordination says so. */
         assert_int_equal(next_call(&g), SHARD_CALL_NONE);
         rig_close(&g);
 }

@@ -150,7 +150,7 @@ static void a_task_that_waits_and_ends_does_not_let_a_later_one_pass(void **stat
         window_free(&w);
 }
 
-/* … and its end does not free a key that another task keeps busy. */
+/* The end of such a task does not free a key that another task keeps busy. */
 static void a_task_that_ends_while_another_runs_does_not_free_the_key(void **state)
 {
         (void)state;
