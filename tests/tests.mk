@@ -14,7 +14,7 @@
 TEST_DEPS := $(DEPS) g++ clang clang-format clang-tidy cppcheck libclang-rt-14-dev libcmocka-dev python3 \
              python3-pytest procps valgrind nodejs ruby postgresql iproute2 redis-server redis-sentinel redis-tools \
              python3-redis zookeeper default-jre-headless python3-kazoo etcd-server etcd-client python3-jsonschema stunnel4 openssl \
-             curl chromium chromium-driver python3-selenium python3-pyte python3-croniter scdoc node-redis ruby-redis
+             xz-utils curl chromium chromium-driver python3-selenium python3-pyte python3-croniter scdoc node-redis ruby-redis
 # These are large (Prometheus 332 MB; Go 240 MB; npm, which fetches axe-core); without them the tests that need them are skipped.
 # Packages are built, installed and booted with what comes last.
 ALL_DEPS  := $(TEST_DEPS) prometheus nginx-light npm golang-go python3-pip python3-setuptools mypy node-typescript zsh fish \

@@ -337,8 +337,6 @@ void shard_advanced(struct shard *s, const struct store_advance *advance, uint64
         shard_lease_renewed(s, sent_ms, advance->left_ms);
         /* First out, then in: what was given back may be handed out again by the same call. */
         told(s, !advance->gone, now_ms);
-        if (!s->window.count)
-                s->moved_ms = now_ms;
         struct claimed **added = shard_add_tasks(s, advance->tasks, advance->tasks_count, now_ms);
         window_prune(&s->window);
         /* Those that are merged are no longer more than their key's share. */

@@ -99,7 +99,6 @@ struct shard {
         struct claimed *ended, *ended_last; /* have a pending, wait to be told */
         uint32_t ended_count;
         uint64_t ended_ms;             /* when the first of them ended */
-        uint64_t moved_ms;             /* when a task ended, or the first came */
         bool tasks_are_short;          /* recent tasks were short, so waiting a moment fills the next call */
         bool is_urgent;                /* one of them keeps a waiting task of its key from starting */
         struct shard_telling *telling; /* what the advance under way says; NULL: nothing */

@@ -10,11 +10,6 @@
  * start some of them. */
 #define STOCK_TASKS 64
 #define STOCK_MAX   256
-/* Of few keys a part of what each may have in the window (window.per_key) is enough, on the average, while tasks keep
- * ending: what comes beyond a key's share has to go back to the store. */
-#define KEY_STOCK_PART 4
-/* Nothing has ended for so long: there may be tasks for idle seats behind those of keys that are busy. */
-#define STILL_MS 100
 /* So many tasks of each lane find room whatever the others have. */
 #define LANE_ROOM 16
 /* So long from one claim to the next while only such room is left. */
@@ -33,42 +28,15 @@ void shard_pace_ended(struct shard *s, const struct claimed *c, uint64_t now_ms)
 {
         uint64_t took_ms = now_ms - c->started_ms;
         s->tasks_are_short = took_ms <= s->limits->gather_ms;
-        s->moved_ms = now_ms;
         routes_call_ended(s->routes, c->pool, took_ms);
 }
 
-/* The handler of some pool takes many tasks of a key at once. */
-static bool has_runs(const struct shard *s)
+/* Where tasks end within moments a few hundred are as good as a thousand, as long as every pool finds something to
+ * start among them: what lies about for longer only falls out of the processor's caches, here and at the store. */
+static bool is_stocked(const struct shard *s)
 {
-        for (uint32_t pool = 0; pool < s->routes->pools; pool++)
-                if (s->routes->per_key[pool] > s->window.per_key)
-                        return true;
-        return false;
-}
-
-/* A key that has nearly all there is, seven eighths, may stand before others: finding them is worth what it costs. */
-static bool has_hot_key(const struct window *w)
-{
-        uint32_t most_of_others = w->count / 8;
-        if (w->count < w->per_key || HASH_COUNT(w->keys) > most_of_others + 1)
-                return false;
-        for (const struct window_key *key = w->keys; key; key = key->hh.next)
-                if (key->count + most_of_others >= w->count)
-                        return true;
-        return false;
-}
-
-/* How many tasks are enough for the keys that are here; UINT32_MAX: any number.  Only one task of a key can run, and if
- * there are several times as many tasks as keys, nearly all keys of the shard are here.  Whatever is claimed beyond a
- * key's share goes back to a queue of its own in the store, and from then on each task of that key costs several times
- * as much, until nothing of it waits there. */
-static uint32_t enough_for_keys(const struct shard *s)
-{
-        uint32_t per_key = s->window.per_key;
-        uint64_t enough = (uint64_t)HASH_COUNT(s->window.keys) * max_u64(per_key / KEY_STOCK_PART, 2);
-        if (!per_key || enough >= STOCK_MAX || has_runs(s) || has_hot_key(&s->window))
-                return UINT32_MAX;
-        return (uint32_t)max_u64(enough, per_key);
+        return s->tasks_are_short && s->window.count - shard_telling_count(s) >= STOCK_MAX &&
+               window_is_stocked(&s->window);
 }
 
 /* What is left of the room that a lane has for itself. */
@@ -78,28 +46,17 @@ static uint32_t lane_room(const struct shard *s, unsigned lane)
         return room > s->window.lanes[lane] ? room - s->window.lanes[lane] : 0;
 }
 
-/* How many more are worth having; UINT32_MAX: any number. */
-static uint32_t tasks_missing(const struct shard *s, bool is_moving)
-{
-        uint32_t enough = is_moving ? enough_for_keys(s) : UINT32_MAX;
-        uint32_t at_hand = s->window.count - shard_telling_count(s);
-        /* Where tasks end within moments a few hundred are as good as a thousand, as long as every pool finds something
-         * to start among them: what lies about for longer only falls out of the processor's caches, here and at the
-         * store. */
-        if (s->tasks_are_short && window_is_stocked(&s->window))
-                enough = (uint32_t)min_u64(enough, STOCK_MAX);
-        if (enough == UINT32_MAX)
-                return enough;
-        return at_hand < enough ? enough - at_hand : 0;
-}
-
-/* How many of those that are missing there is room for beside what other lanes have for themselves. */
-static uint32_t shared_room(const struct shard *s, uint32_t others, uint32_t missing)
+/* How many more there is room for beside what other lanes have for themselves; none while there is enough at hand. */
+static uint32_t shared_room(const struct shard *s, uint32_t others)
 {
         uint32_t taken = s->window.count + others;
-        if (s->window.bytes >= s->limits->window_bytes || taken >= s->limits->window_tasks)
+        if (s->window.bytes >= s->limits->window_bytes || taken >= s->limits->window_tasks || is_stocked(s))
                 return 0;
-        return (uint32_t)min_u64(s->limits->window_tasks - taken, missing);
+        uint32_t room = s->limits->window_tasks - taken;
+        if (!s->tasks_are_short || !window_is_stocked(&s->window))
+                return room;
+        uint32_t missing = STOCK_MAX - (s->window.count - shard_telling_count(s));
+        return (uint32_t)min_u64(missing, room);
 }
 
 bool shard_is_full(const struct shard *s)
@@ -118,7 +75,7 @@ bool shard_is_full(const struct shard *s)
 
 /* Whatever fills the window, each lane has room for a few tasks of its own, so that a full lane keeps no other waiting.
  * The shared room goes to whichever lane has tasks, so one call may bring more than it, of several lanes. */
-static struct shard_want want_of(const struct shard *s, uint32_t missing)
+struct shard_want shard_want(const struct shard *s)
 {
         struct shard_want want = { .bytes = s->window.bytes < s->limits->window_bytes ? 0 : 1 };
         uint32_t kept = 0;
@@ -126,19 +83,14 @@ static struct shard_want want_of(const struct shard *s, uint32_t missing)
                 kept += lane_room(s, lane);
         for (unsigned lane = 0; lane < LANES; lane++) {
                 uint32_t own = lane_room(s, lane);
-                want.tasks[lane] = (uint32_t)max_u64(own, shared_room(s, kept - own, missing));
+                want.tasks[lane] = (uint32_t)max_u64(own, shared_room(s, kept - own));
         }
         return want;
 }
 
-struct shard_want shard_want(const struct shard *s)
-{
-        return want_of(s, tasks_missing(s, !s->window.count || s->sent_ms < s->moved_ms + STILL_MS));
-}
-
 uint32_t shard_wake_max(const struct shard *s)
 {
-        return (uint32_t)min_u64(shared_room(s, 0, tasks_missing(s, false)), STORE_CALL_TASKS);
+        return (uint32_t)min_u64(shared_room(s, 0), STORE_CALL_TASKS);
 }
 
 static bool ends_soon(const struct shard *s)
@@ -164,21 +116,11 @@ void shard_pace_claimed(struct shard *s, uint32_t count, bool has_more)
                 s->pace_ms = min_u64(s->pace_ms * 2 + 1, pace_max_ms(s));
 }
 
-/* There is enough for the keys that are here: more is claimed when nothing has ended for a while.  What rang may be of
- * another lane, for which there is always some room. */
-static uint64_t still_due_ms(const struct shard *s, uint64_t due_ms)
-{
-        bool has_more = s->has_more[LANE_HIGH] || s->has_more[LANE_NORMAL] || s->has_more[LANE_LOW];
-        uint64_t still_ms = max_u64(has_more ? 0 : due_ms, s->moved_ms + STILL_MS);
-        return min_u64(still_ms, max_u64(due_ms, s->sent_ms + FULL_PACE_MS));
-}
-
 uint64_t shard_claim_due_ms(const struct shard *s, bool can_wait)
 {
         if (s->state != SHARD_OWNED)
                 return STORE_NEVER;
-        uint32_t missing = tasks_missing(s, true);
-        struct shard_want want = want_of(s, missing);
+        struct shard_want want = shard_want(s);
         uint64_t due_ms = s->has_work ? 0 : s->due_ms;
         uint64_t wait_ms = min_u64(s->pace_ms, pace_max_ms(s));
         bool has_room = false;
@@ -187,8 +129,6 @@ uint64_t shard_claim_due_ms(const struct shard *s, bool can_wait)
                 has_room |= want.tasks[lane] > 0;
                 has_known |= want.tasks[lane] && s->has_more[lane];
         }
-        if (!has_known && !missing && shared_room(s, 0, tasks_missing(s, false)))
-                return still_due_ms(s, due_ms);
         if (!has_room)
                 return STORE_NEVER;
         /* What was not rung for may have come. */
@@ -196,7 +136,7 @@ uint64_t shard_claim_due_ms(const struct shard *s, bool can_wait)
                 due_ms = min_u64(s->sent_ms + URGENT_GATHER_MS, due_ms);
         if (has_known)
                 due_ms = 0;
-        else if (!shared_room(s, 0, missing))
+        else if (!shared_room(s, 0))
                 /* What rang may well be of the lane that is full: to look for others is not worth a call a ring. */
                 return max_u64(due_ms, s->sent_ms + FULL_PACE_MS);
         if (!can_wait)

@@ -110,8 +110,9 @@ void a_server_that_hangs_ends_the_session_and_a_new_one_follows(void **state)
         proxy_hold(proxy, true);
         WAIT_FOR(w, was_told(c, COORD_EXPIRED, session));
         assert_true(was_told(c, COORD_SUSPENDED, session));
-        /* It is for the next session, which does not come in time. */
-        assert_int_equal(get(c, "mine", false, NULL, NULL), -ETIMEDOUT);
+        /* It is for the next session, which does not come in time; or it was sent, and its connection was given up. */
+        int r = get(c, "mine", false, NULL, NULL);
+        assert_true(r == -ETIMEDOUT || r == -ECONNRESET);
         proxy_hold(proxy, false);
         WAIT_FOR(w, c->looks);
         assert_true(session_of(c) != session);

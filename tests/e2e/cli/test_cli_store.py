@@ -182,7 +182,7 @@ def test_json_lines_have_every_option(shop):
          "headers": {"h": "v"}},
         {"payload": "text\u0000nul", "key": "ü"},
         {"payload_base64": "AP8=", "delay": "1h"},
-        {},
+        {"key": "b"},
     ]
     stdin = b"\n".join(json.dumps(line).encode() for line in lines)
     assert shop.out("submit", "mail", "--json-lines", stdin=stdin) == "4 submitted"

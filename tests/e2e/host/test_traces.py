@@ -100,7 +100,7 @@ def test_a_trace_of_three_hops_over_two_hosts(quiver, root, tmp_path, receiver, 
         where = {shard: host.name for host in (a, b) for shard in host.shards()}
         keys = {}
         for number in range(200):
-            keys.setdefault(where[zlib.crc32(f"k{number}".encode()) % 20], []).append(f"k{number}")
+            keys.setdefault(where[zlib.crc32(f"person-{number}".encode()) % 20], []).append(f"person-{number}")
         one, two, three = keys["host-a"][0], keys["host-b"][0], keys["host-a"][1]
         a.cli("submit", "chain", "--key", one, "--traceparent", PARENT, f"then {two} then {three} end")
         wait_until(lambda: len(receiver.of(TRACE)) >= 6, "three waits and three attempts")

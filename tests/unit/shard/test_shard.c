@@ -113,7 +113,7 @@ static void calls_are_numbered_from_the_grant(void **state)
         g.shard.has_work = true;
         send_advance(&g);
         assert_int_equal(g.advance.call, 101);
-        assert_int_equal(g.advance.want[LANE_HIGH], RIG_LANE_ROOM);
+        assert_int_equal(g.advance.want[LANE_HIGH], RIG_WINDOW - 2 * RIG_LANE_ROOM);
         hand(&g, 1, "k", "a");
         reply_advance(&g, STORE_OK);
         run(&g, 1);

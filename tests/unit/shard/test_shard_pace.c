@@ -285,95 +285,6 @@ static void a_stock_of_which_nothing_can_start_is_none(void **state)
         rig_close(&g);
 }
 
-/* --- few keys -------------------------------------------------------------------------------------------------------
- */
-
-#define FEW_KEYS 10u
-#define SHARE    16u /* of a key in the window */
-#define OF_EACH  4u  /* so many of each key are enough */
-
-/* A shard with ten keys and so many tasks of each at hand; all are for pool a, and the store has more. */
-static void open_few(struct rig *g, uint32_t keys, uint32_t of_each)
-{
-        static const char *const names[FEW_KEYS] = { "0", "1", "2", "3", "4", "5", "6", "7", "8", "9" };
-        rig_open(g);
-        g->limits.window_tasks = 1024;
-        g->shard.window.pools = 1;
-        g->shard.window.per_key = SHARE;
-        own(g);
-        for (uint32_t i = 0; i < keys * of_each; i++)
-                hand(g, i + 1, names[i % keys], "a");
-        g->shard.has_work = true;
-        send_advance(g);
-        g->advance.has_more[LANE_HIGH] = true;
-        reply_advance(g, STORE_OK);
-}
-
-static void few_keys_are_claimed_no_deeper_than_they_can_use(void **state)
-{
-        (void)state;
-        struct rig g;
-        open_few(&g, FEW_KEYS, OF_EACH);
-        assert_int_equal(next_call(&g), SHARD_CALL_NONE);
-        for (uint32_t seq = 1; seq <= FEW_KEYS; seq++)
-                run(&g, seq);
-        send_advance(&g);
-        assert_int_equal(g.advance.outcomes_count, FEW_KEYS);
-        assert_int_equal(g.advance.want[LANE_HIGH], FEW_KEYS);
-        rig_close(&g);
-}
-
-/* What it does not know yet it finds out in steps. */
-static void an_empty_shard_claims_a_few_tasks_first(void **state)
-{
-        (void)state;
-        struct rig g;
-        open_few(&g, FEW_KEYS, 1);
-        assert_int_equal(next_call(&g), SHARD_CALL_ADVANCE);
-        send_advance(&g);
-        assert_int_equal(g.advance.want[LANE_HIGH], FEW_KEYS * (OF_EACH - 1));
-        rig_close(&g);
-}
-
-/* The seats may be free, and tasks of other keys may stand behind those that take their time. */
-static void behind_few_keys_that_take_their_time_others_are_found(void **state)
-{
-        (void)state;
-        struct rig g;
-        open_few(&g, FEW_KEYS, OF_EACH);
-        while (next(&g))
-                ;
-        assert_int_equal(next_call(&g), SHARD_CALL_NONE);
-        assert_int_equal(shard_due_ms(&g.shard), g.now_ms + 100);
-        g.now_ms += 100;
-        send_advance(&g);
-        assert_int_equal(g.advance.want[LANE_HIGH], 1024 - FEW_KEYS * OF_EACH - 2 * RIG_LANE_ROOM);
-        rig_close(&g);
-}
-
-static void behind_a_key_that_is_alone_others_are_found_at_once(void **state)
-{
-        (void)state;
-        struct rig g;
-        open_few(&g, 1, SHARE);
-        run(&g, 1);
-        send_advance(&g);
-        assert_int_equal(g.advance.want[LANE_HIGH], 1024 - SHARE - 2 * RIG_LANE_ROOM);
-        rig_close(&g);
-}
-
-static void a_handler_of_ordered_batches_gets_as_many_of_a_key_as_it_takes(void **state)
-{
-        (void)state;
-        struct rig g;
-        open_few(&g, FEW_KEYS, OF_EACH);
-        g.routes.per_key[0] = 2 * SHARE;
-        run(&g, 1);
-        send_advance(&g);
-        assert_true(g.advance.want[LANE_HIGH] > FEW_KEYS * OF_EACH);
-        rig_close(&g);
-}
-
 /* --- calls that another one follows ---------------------------------------------------------------------------------
  */
 
@@ -480,11 +391,6 @@ int main(void)
                 cmocka_unit_test(slow_tasks_are_claimed_while_there_is_room),
                 cmocka_unit_test(a_stock_of_which_nothing_can_start_is_none),
 
-                cmocka_unit_test(few_keys_are_claimed_no_deeper_than_they_can_use),
-                cmocka_unit_test(an_empty_shard_claims_a_few_tasks_first),
-                cmocka_unit_test(behind_few_keys_that_take_their_time_others_are_found),
-                cmocka_unit_test(behind_a_key_that_is_alone_others_are_found_at_once),
-                cmocka_unit_test(a_handler_of_ordered_batches_gets_as_many_of_a_key_as_it_takes),
                 cmocka_unit_test(where_a_ring_is_free_nobody_does_without),
                 cmocka_unit_test(who_has_more_at_hand_calls_again_and_needs_no_ring),
                 cmocka_unit_test(who_has_told_all_is_rung),
