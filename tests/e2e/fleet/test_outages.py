@@ -237,7 +237,7 @@ def test_all_sessions_expire_at_once_and_nobody_stampedes(make_fleet, chance, ki
     more = rounds(fleet)[0] - written[0]
     # A leader whose own session was the last to go may have seen the others off, one or several at a time; then they
     # come back.
-    assert more <= 3, "a round for each"
+    assert more <= 4, "a round for each"
     if not more:
         assert fleet.backing.owners() == owners and fleet.backing.epochs() == epochs, "something moved"
 

@@ -20,6 +20,8 @@ static struct both both;
 
 /* A seat reads the clock between winning its cells and starting the last of them: a test can step in there. */
 static void (*on_clock)(void);
+/* Where a test is about how long something took, the time stands still: a busy machine takes any time. */
+static bool is_time_still;
 
 int clock_gettime(clockid_t clock, struct timespec *ret)
 {
@@ -27,6 +29,10 @@ int clock_gettime(clockid_t clock, struct timespec *ret)
         on_clock = NULL;
         if (step)
                 step();
+        if (is_time_still) {
+                *ret = (struct timespec){ .tv_sec = 1000 };
+                return 0;
+        }
         return (int)syscall(SYS_clock_gettime, clock, ret);
 }
 
@@ -40,6 +46,7 @@ static int open_ring(void **state)
 static int close_ring(void **state)
 {
         on_clock = NULL;
+        is_time_still = false;
         both_close(*state);
         return 0;
 }
@@ -430,6 +437,7 @@ static void a_seat_that_polled_wakes_another_for_what_it_does_not_take(void **st
         struct both *b = *state;
         struct ring_taken taken;
         uint32_t before = bell();
+        is_time_still = true;
         atomic_store(&b->host.map.header->seats_asleep, 2);
         atomic_store(&b->host.map.seats[0].started_ns, clock_boot_ns());
         on_clock = submit_while_looking;
