@@ -127,7 +127,8 @@ def random_pattern(chance, is_fixed):
         minute, hour = chance.choice([f"*/{chance.randint(13, 40)}", str(minute)]), f"*/{chance.randint(3, 23)}"
     days = random_field(chance, 1, 28) if chance.random() < 0.6 else "*"
     months = random_field(chance, 1, 12) if chance.random() < 0.5 else "*"
-    weekdays = random_field(chance, 0, 6) if chance.random() < 0.4 else "*"
+    # Never all of them: croniter takes 0-6 for a star, and so needs the day of the month, too; cron does not.
+    weekdays = random_field(chance, 1, 5) if chance.random() < 0.4 else "*"
     return f"{minute} {hour} {days} {months} {weekdays}"
 
 
