@@ -95,6 +95,14 @@ static void tell_opened(struct redis *redis)
         open->opened(open, redis->open_status);
 }
 
+void redis_flush(struct redis *redis)
+{
+        conns_flush(redis);
+        /* There is nothing left for on_prepare() to do, so the loop may sleep. */
+        if (!redis->ended && !redis->open && !redis->is_closing)
+                (void)uv_idle_stop(&redis->idle);
+}
+
 static void on_prepare(uv_prepare_t *prepare)
 {
         struct redis *redis = prepare->data;

@@ -132,6 +132,9 @@ void redis_open(struct uv_loop_s *loop, struct redis_open *open);
 void redis_close(struct redis *redis, void (*closed)(void *self), void *self);
 
 void redis_send(struct redis *redis, struct redis_command *command);
+/* Writes what was sent so far.  Without this call it is written before the loop polls, which may be one turn later: it
+ * depends on whose `prepare` runs first. */
+void redis_flush(struct redis *redis);
 /* Turns tracking on, if the options did not; look() is called when it rings, or if it is refused. */
 void redis_want_bell(struct redis *redis);
 /* A command that waits or blocks ends with -ECANCELED, later, on the loop; the server may still execute a blocking one

@@ -85,6 +85,8 @@ struct store_driver {
          */
         void (*start)(struct store *store, struct store_request *request);
         void (*close)(struct store *store, void (*closed)(void *self), void *self);
+        /* As store_flush().  NULL: requests are started at once. */
+        void (*flush)(struct store *store);
         /* Appends an envelope as this store keeps it, up to and without the payload.  NULL: as text. */
         void (*put_head)(struct buffer *to, const struct envelope *envelope, uint32_t shard);
         /* Adds what a user of its server needs; false: it has no such users.  NULL: it has no server. */

@@ -81,6 +81,12 @@ void store_close(struct store *store, void (*closed)(void *self), void *self)
         store->driver->close(store, closed, self);
 }
 
+void store_flush(struct store *store)
+{
+        if (store->driver->flush)
+                store->driver->flush(store);
+}
+
 void store_info(const struct store *store, struct store_info *ret_info)
 {
         *ret_info = (struct store_info){ .driver = store->driver->scheme,

@@ -157,6 +157,10 @@ void store_open(struct uv_loop_s *loop, struct store_open *open);
  * released: an owner that wants its shards taken over at once releases them first. */
 void store_close(struct store *store, void (*closed)(void *self), void *self);
 
+/* Sends the requests that were started in this turn of the loop.  They are sent without this call, too, but in the next
+ * turn. */
+void store_flush(struct store *store);
+
 void store_info(const struct store *store, struct store_info *ret_info);
 
 /* --- submitting -------------------------------------------------------------------------------------------------- */

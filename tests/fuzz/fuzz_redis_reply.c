@@ -135,7 +135,7 @@ static void advance_often(void)
         static struct store_outcome outcomes[STORE_CALL_TASKS];
         grant();
         brought_count = 0;
-        for (unsigned call = 3; call < 6; call++) {
+        for (unsigned call = 3; call < 8; call++) {
                 uint32_t count = 0;
                 for (uint32_t i = 0; i < brought_count; i++)
                         if (take_byte() & 1)

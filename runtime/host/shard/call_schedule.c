@@ -61,6 +61,11 @@ bool call_schedule_is_busy(const struct call_schedule *t)
         return !shard_set_is_empty(&t->is_busy);
 }
 
+bool call_schedule_is_calling(const struct call_schedule *t)
+{
+        return !shard_set_is_empty(&t->is_calling);
+}
+
 uint64_t call_schedule_due_ms(const struct call_schedule *t)
 {
         return t->next_due_ms;

@@ -148,9 +148,10 @@ void bell_init(struct redis_store *s, const struct store_options *options)
         s->deferred_tail = &s->deferred;
         (void)uv_timer_init(s->loop, &s->timer);
         (void)uv_async_init(s->loop, &s->soon, on_soon);
+        (void)uv_idle_init(s->loop, &s->unsent);
         uv_unref((uv_handle_t *)&s->soon);
-        s->timer.data = s->soon.data = s;
-        s->handles = 2;
+        s->timer.data = s->soon.data = s->unsent.data = s;
+        s->handles = 3;
 }
 
 void bell_want(struct redis_store *s)

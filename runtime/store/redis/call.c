@@ -43,7 +43,7 @@ void op_bad_value(struct redis_op *op, const char *name)
         op_fail(op, -EPROTO, "%s: Redis gave an answer whose %s is out of range", store_op_name(op->request->op), name);
 }
 
-static void op_answered(struct redis_op *op)
+void op_answered(struct redis_op *op)
 {
         if (--op->pending)
                 return;
@@ -80,6 +80,11 @@ static struct redis_call *call_make(struct redis_op *op, unsigned room)
         call->argv = arena_take(arena, room * sizeof(*call->argv));
         call->sizes = arena_take(arena, room * sizeof(*call->sizes));
         return call;
+}
+
+struct redis_call *call_arguments(struct redis_op *op, unsigned args)
+{
+        return call_make(op, args);
 }
 
 struct redis_call *call_new(struct redis_op *op, const char *name, unsigned args)
@@ -246,6 +251,17 @@ struct span key_of_app(struct redis_op *op, const char *name)
 struct span key_of_lane(struct redis_store *s, uint32_t shard, enum lane lane)
 {
         return shard_key(s, shard, 1 + (unsigned)lane);
+}
+
+struct span key_of_lease(struct redis_store *s, uint32_t shard)
+{
+        return shard_key(s, shard, 0);
+}
+
+struct span key_of_rare(struct redis_store *s, uint32_t shard, unsigned which)
+{
+        static const unsigned rare[RARE_KEYS] = { 1, 3, 4, 5 }; /* in shard_keys: high, low, delayed, control */
+        return shard_key(s, shard, rare[which]);
 }
 
 void nonce_text(const uint8_t nonce[STORE_NONCE_SIZE], char ret_text[2 * STORE_NONCE_SIZE + 1])

@@ -45,6 +45,7 @@ static void on_handle_closed(uv_handle_t *handle)
         void *self = s->closed_self;
         requests_cancel(s->deferred);
         requests_cancel(s->waiting);
+        many_cancel(s);
         free_store(s);
         if (open)
                 request_finish(&open->request, open->request.status);
@@ -57,6 +58,7 @@ static void on_redis_closed(void *self)
         struct redis_store *s = self;
         uv_close((uv_handle_t *)&s->timer, on_handle_closed);
         uv_close((uv_handle_t *)&s->soon, on_handle_closed);
+        uv_close((uv_handle_t *)&s->unsent, on_handle_closed);
 }
 
 static void shut(struct redis_store *s)
@@ -245,10 +247,18 @@ static void start(struct store *store, struct store_request *request)
                 operations[request->op](s, request);
 }
 
+static void flush(struct store *store)
+{
+        struct redis_store *s = (struct redis_store *)store;
+        many_flush(s);
+        redis_flush(s->redis);
+}
+
 const struct store_driver redis_driver = {
         .scheme = "redis",
         .open = open_store,
         .start = start,
+        .flush = flush,
         .close = close_store,
         .rights = redis_rights,
 };

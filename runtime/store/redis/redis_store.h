@@ -58,6 +58,7 @@ struct redis_shard {
         uint16_t key_sizes[SHARD_KEYS];
         uint64_t backlog; /* as far as we know; UINT64_MAX: we do not */
         bool is_watched;  /* we hold or want it: whoever listens is told of what we write there ourselves */
+        uint8_t singles;  /* for so many more calls its advances are sent alone: one with others was no common case */
         bool has_no_keys; /* as of the last answer: all keys are free, so that what is done is all there is to say */
         enum redis_view view;
         struct redis_lane lanes[LANES];
@@ -76,6 +77,9 @@ struct redis_store {
         char *wanting_key; /* quiver:{APP}:wantingset, which rings when some host wants help */
         uint8_t nonce[STORE_NONCE_SIZE];
         char *url;
+
+        struct advance_many *many; /* advances that wait for others of this turn; NULL: none */
+        uv_idle_t unsent;          /* active while there are some */
 
         struct store_bell bell; /* no functions: nobody listens */
         uv_async_t soon;        /* ends what needs no server */
@@ -137,8 +141,13 @@ void op_bad_answer(struct redis_op *op);
 /* The same, of the value in it that is called so. */
 void op_bad_value(struct redis_op *op, const char *name);
 
+/* A command of the operation was answered that is not a redis_call. */
+void op_answered(struct redis_op *op);
+
 /* A command with room for `args` arguments besides its name. */
 struct redis_call *call_new(struct redis_op *op, const char *name, unsigned args);
+/* Arguments of a command that is put together elsewhere; it is not sent itself. */
+struct redis_call *call_arguments(struct redis_op *op, unsigned args);
 /* A script of a shard, with its keys in place and room for `args` arguments. */
 struct redis_call *call_script(struct redis_op *op, enum script_number script, uint32_t shard, unsigned args);
 /* Only with the keys that the common case touches, and without those that are there to ring. */
@@ -164,6 +173,10 @@ void call_send_to(struct redis_call *call, struct span key);
 struct span key_of_shard(struct redis_op *op, uint32_t shard, const char *name);
 struct span key_of_app(struct redis_op *op, const char *name);
 struct span key_of_lane(struct redis_store *s, uint32_t shard, enum lane lane);
+/* `…shard`, and the keys that ring besides it and the lists: they are usually not there. */
+struct span key_of_lease(struct redis_store *s, uint32_t shard);
+#define RARE_KEYS 4
+struct span key_of_rare(struct redis_store *s, uint32_t shard, unsigned which);
 
 /* Answers.  A number has a range: one that is not there or beyond `max` reads as 0, and the request fails with its
  * name. Of texts and lists anything unexpected reads as nothing. */
@@ -248,6 +261,10 @@ void lane_add(struct redis_lane *lane, struct span bytes);
 void lane_remember(struct redis_lane *lane, uint64_t number, struct span bytes);
 /* Its first bytes; empty if none is known. */
 struct span lane_last(const struct redis_lane *lane);
+/* Beyond so many bytes, twice those of elements so far and what Redis adds, there is a large one among the next. */
+uint64_t lane_large(const struct redis_lane *lane);
+/* Whether the element of that number stands in the list. */
+bool lane_has(const struct redis_lane *lane, uint64_t number);
 /* An element was read. */
 void lane_see(struct redis_lane *lane, struct span bytes);
 enum lane_mark { LANE_DONE, LANE_GONE /* it was done before */, LANE_ELSEWHERE /* it does not stand in the list */ };
@@ -259,6 +276,13 @@ void lane_text(const struct redis_lane *lane, struct buffer *text);
 void view_forget(struct redis_shard *shard, enum redis_view view);
 /* The shard was acquired: nothing stands in a list that is in flight. */
 void view_begin(struct redis_store *s, uint32_t shard);
+
+/* --- advance_many.c ---------------------------------------------------------------------------------------------- */
+
+/* Sends the advances that wait for others of this turn. */
+void many_flush(struct redis_store *s);
+/* Ends them with -ECANCELED: the store is closed. */
+void many_cancel(struct redis_store *s);
 
 /* --- claimed.c --------------------------------------------------------------------------------------------------- */
 

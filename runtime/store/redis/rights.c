@@ -25,6 +25,7 @@ static const char *const texts[SCRIPTS_COUNT] = {
 static const bool is_of_hosts[SCRIPTS_COUNT] = {
         [SCRIPT_acquire] = true,
         [SCRIPT_advance] = true,
+        [SCRIPT_advance_many] = true,
         [SCRIPT_aside] = true,
         [SCRIPT_fires] = true,
         [SCRIPT_forget] = true,

@@ -8,6 +8,7 @@
 #define SCRIPTS(X)                                                                                                     \
         X(acquire)                                                                                                     \
         X(advance)                                                                                                     \
+        X(advance_many)                                                                                                \
         X(app_set)                                                                                                     \
         X(aside)                                                                                                       \
         X(cancel)                                                                                                      \

@@ -61,6 +61,11 @@ void lane_see(struct redis_lane *lane, struct span bytes)
         lane->average = (uint32_t)(lane->average ? (lane->average * UINT64_C(63) + size + 63) / 64 : size);
 }
 
+uint64_t lane_large(const struct redis_lane *lane)
+{
+        return UINT64_C(2) * lane->average + 64;
+}
+
 void lane_add(struct redis_lane *lane, struct span bytes)
 {
         uint32_t sum = 0;
@@ -75,9 +80,14 @@ void lane_add(struct redis_lane *lane, struct span bytes)
         lane->bytes += bytes.size;
 }
 
+bool lane_has(const struct redis_lane *lane, uint64_t number)
+{
+        return number > lane->base && number <= lane->base + lane->count;
+}
+
 enum lane_mark lane_mark_done(struct redis_lane *lane, uint64_t number)
 {
-        if (number <= lane->base || number > lane->base + lane->count)
+        if (!lane_has(lane, number))
                 return LANE_ELSEWHERE;
         struct redis_place *place = &lane->places[number - lane->base - 1];
         if (place->is_done)
