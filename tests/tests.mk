@@ -46,7 +46,7 @@ demo-deps:
 	$(call install_missing,$(DEMO_DEPS))
 
 demo: demo-deps
-	@$(MAKE_PARALLEL) build
+	@$(BUILD_QUIETLY)
 	@$(PYTHON) tests/demo/demo.py
 
 # --- test programs ----------------------------------------------------------------------------------------------------

@@ -61,24 +61,30 @@ static void print_outcomes(const json_t *outcomes)
         }
 }
 
-/* Whose new versions have yet to prove themselves. */
+/* Whose new versions have yet to prove themselves.  One that replaces nothing has no version to go back to, and so no
+ * probation: it is good once it is ready. */
 static void print_wait(const json_t *handlers, const struct config *config)
 {
         size_t i;
         json_t *handler;
         struct buffer names = { 0 };
         char probation[UNITS_TEXT_MAX];
+        bool is_watched = false;
         json_array_foreach(handlers, i, handler)
         {
                 const char *action = text_of(handler, "action");
-                if (!strcmp(action, "new generation") || !strcmp(action, "added"))
+                bool is_new = !strcmp(action, "new generation");
+                if (is_new || !strcmp(action, "added"))
                         buffer_printf(&names, "%s%s", names.size ? ", " : "", text_of(handler, "handler"));
+                is_watched |= is_new && config->reload.probation_ms;
         }
-        if (names.size)
+        if (names.size && is_watched)
                 (void)printf("waiting for %s: ready, then on probation for %s or %u tasks (Ctrl-C ends only the "
                              "waiting)\n",
                         buffer_text(&names), units_format_ms(probation, config->reload.probation_ms),
                         (unsigned)config->reload.tasks);
+        else if (names.size)
+                (void)printf("waiting for %s to be ready (Ctrl-C ends only the waiting)\n", buffer_text(&names));
         (void)fflush(stdout);
         buffer_free(&names);
 }

@@ -14,7 +14,7 @@
 /* Those that come with Quiver are there for whoever needs them. */
 static bool is_stock(const char *file)
 {
-        static const char *const stock[] = { "echo.so", "exec.so", "pipe.so", "sql.so" };
+        static const char *const stock[] = { "echo.so", "exec.so", "pipe.so", "sql.so", "webhook.so" };
         for (size_t i = 0; i < sizeof(stock) / sizeof(stock[0]); i++)
                 if (!strcmp(stock[i], file))
                         return true;

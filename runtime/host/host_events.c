@@ -247,6 +247,8 @@ static void on_taken(void *self)
         host_ask_desired(h);
         file_schedules_take(&h->file_schedules, h->config);
         membership_report(&h->membership);
+        /* Whoever reloads looks at the status next: a handler that was added should not be called unserved there. */
+        host_status_hurry(&h->status_doc);
 }
 
 /* Whoever ordered it reads the status document. */

@@ -171,13 +171,16 @@ static json_t *make_member(const struct status *status, const json_t *document, 
 {
         char nonce[NONCE_TEXT];
         const char *name = view_json_get_text(document, "name");
+        const char *state = view_json_get_text(document, "state");
+        uint64_t shards = count_shards(status, found->nonce);
         json_t *o = json_object();
         (void)units_hex(nonce, found->nonce, STORE_NONCE_SIZE);
         view_json_set_text(o, "name", *name ? name : nonce);
         view_json_set_text(o, "nonce", nonce);
-        view_json_set_text(o, "state", view_json_get_text(document, "state"));
+        /* A host that has just started wrote its document before it was granted its shards. */
+        view_json_set_text(o, "state", shards && !strcmp(state, "standby") ? "running" : state);
         view_json_number(o, "weight", view_json_get_number(document, "weight"));
-        view_json_number(o, "shards", count_shards(status, found->nonce));
+        view_json_number(o, "shards", shards);
         view_json_number(o, "age_ms", found->age_ms);
         for (size_t i = 0; i < COUNT_OF(member_texts); i++)
                 if (*view_json_get_text(document, member_texts[i]))

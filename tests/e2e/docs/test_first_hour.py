@@ -1,4 +1,5 @@
 """What a newcomer types first: a folder of one's own, a handler in any language, and its line in the settings."""
+import json
 import os
 import shutil
 import signal
@@ -80,7 +81,7 @@ def test_handler_add_changes_one_line_and_refuses_what_would_be_wrong(typed, fol
     assert not list((folder / "etc").glob("*.new"))
 
 
-def test_a_reload_says_what_may_have_been_overlooked(typed, running):
+def test_a_reload_says_what_may_have_been_overlooked(typed, running, root):
     """A plugin that was dropped and not named; a handler that was removed while its tasks wait."""
     settings = running / "etc" / "runtime.cfg"
     before = settings.read_text()
@@ -91,7 +92,26 @@ def test_a_reload_says_what_may_have_been_overlooked(typed, running):
         typed("quiver", "submit", "more", "x", cwd=running)
     settings.write_text(before)
     shutil.copy(running / "plugins" / "echo.so", running / "plugins" / "dropped.so")
+    stock = [f"{folder.name}.so" for folder in (root / "plugins").iterdir() if folder.is_dir() and folder.name != "common"]
+    for name in stock:
+        shutil.copy(root / "plugins" / name, running / "plugins" / name)
     said = typed("quiver", "reload", cwd=running, is_error=True)
     assert "quiver handler add dropped dropped.so" in said
     assert "more is removed, and 3 of its tasks wait" in said
-    assert "echo.so: no handler" not in said and "exec.so: no handler" not in said
+    assert [name for name in stock if f"{name}: no handler" in said] == []
+
+
+def test_a_handler_that_was_added_is_at_once_one_that_is_served(typed, running):
+    """Nobody who reloads and then looks is told that no host serves it."""
+    def status():
+        return json.loads(typed("quiver", "status", "--json", cwd=running))
+
+    for name in ("first", "second", "third"):
+        typed("quiver", "submit", name, "x", cwd=running)
+        wait_until(lambda: name in status()["members"][0].get("unserved", []), "the host says that it does not serve it")
+        typed("quiver", "handler", "add", name, "echo.so", cwd=running)
+        said = typed("quiver", "reload", "--wait", cwd=running)
+        after = status()
+        assert {h["name"]: h["state"] for h in after["handlers"]}.get(name) in ("open", "starting"), after
+        assert "unserved" not in after["members"][0]
+        assert f"waiting for {name} to be ready" in said and f"{name:24} generation 1, version 1.0: good" in said

@@ -256,7 +256,7 @@ def why_not_column(scene, column):
     if column == "`read`, `write`" and told["landlock"] < 6:
         return f"this kernel has version {told['landlock']} of Landlock, and the table is about 6"
     if column == "`network`" and not told["network_namespace"]:
-        return "this machine allows no network namespace"
+        return "the host's user may make no network namespace here: the kernel allows none without privileges, as in any chroot"
     return None
 
 

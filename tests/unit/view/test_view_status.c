@@ -280,6 +280,15 @@ static void without_documents_the_leases_still_say_who_owns_what(void **state)
         assert_contains(text_of(rig), "none is running");
 }
 
+static void who_holds_a_shard_does_not_stand_by(void **state)
+{
+        struct rig *rig = *state;
+        add(rig, 0xaa, 0, "{\"name\":\"a\",\"state\":\"standby\"}");
+        add(rig, 0xbb, 0, "{\"name\":\"b\",\"state\":\"standby\"}");
+        assert_contains(text_of(rig), "host      a, running, 2 shards, ");
+        assert_contains(text_of(rig), "host      b, standby, 0 shards, ");
+}
+
 static void a_lease_that_ran_out_counts_for_nobody(void **state)
 {
         struct rig *rig = *state;
@@ -323,6 +332,7 @@ int main(void)
                 WITH_RIG(a_pipe_gets_all_of_it),
                 WITH_RIG(colours_are_for_what_someone_should_look_at),
                 WITH_RIG(without_documents_the_leases_still_say_who_owns_what),
+                WITH_RIG(who_holds_a_shard_does_not_stand_by),
                 WITH_RIG(a_lease_that_ran_out_counts_for_nobody),
                 WITH_RIG(a_screen_holds_the_fullest_shards_and_the_first_handlers),
         };
