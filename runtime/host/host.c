@@ -142,25 +142,11 @@ static void note_turn(struct host *h)
         h->times.idle_ns = idle_ns;
 }
 
-static void on_polling(uv_idle_t *idle)
-{
-        (void)idle;
-}
-
-static void poll_or_sleep(struct host *h)
-{
-        if (h->phase == HOST_RUNNING && shards_expect_answer(&h->shards, clock_boot_ns()))
-                (void)uv_idle_start(&h->polling, on_polling);
-        else
-                (void)uv_idle_stop(&h->polling);
-}
-
 /* Before the loop sleeps. */
 static void on_prepare(uv_prepare_t *prepare)
 {
         struct host *h = prepare->data;
         pump(h);
-        poll_or_sleep(h);
         note_turn(h);
 }
 
@@ -240,7 +226,6 @@ static void start_loop(struct host *h)
 {
         (void)uv_prepare_init(&h->loop, &h->prepare);
         (void)uv_check_init(&h->loop, &h->check);
-        (void)uv_idle_init(&h->loop, &h->polling);
         (void)uv_timer_init(&h->loop, &h->timer);
         (void)uv_signal_init(&h->loop, &h->terminate);
         (void)uv_signal_init(&h->loop, &h->interrupt);

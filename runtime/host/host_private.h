@@ -91,7 +91,6 @@ struct host {
 
         uv_loop_t loop;
         uv_prepare_t prepare; /* before the loop sleeps: pump() */
-        uv_idle_t polling;    /* active while the loop polls instead of sleeping: shards_expect_answer() */
         uv_check_t check;     /* after it woke: the runners' answers */
         uv_timer_t timer;
         uint64_t timer_ms; /* what it is set to; UINT64_MAX: nothing */

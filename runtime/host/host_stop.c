@@ -148,7 +148,6 @@ static void close_handles(struct host *h)
         pools_close(&h->pools);
         strays_close(&h->strays);
         uv_close((uv_handle_t *)&h->prepare, NULL);
-        uv_close((uv_handle_t *)&h->polling, NULL);
         uv_close((uv_handle_t *)&h->check, NULL);
         uv_close((uv_handle_t *)&h->timer, NULL);
         uv_close((uv_handle_t *)&h->terminate, NULL);

@@ -21,8 +21,8 @@
  * time than LOAD_HIGH, in percent, much further above LOAD_FULL, and else less far: so a store that has time to spare
  * is called often, and tasks are claimed soon. */
 #define LOAD_LOOK_MS 16
-#define LOAD_FULL    95
-#define LOAD_HIGH    75
+#define LOAD_FULL    98
+#define LOAD_HIGH    90
 /* Beyond this a longer wait makes calls hardly cheaper for each task. */
 #define PACE_MAX_MS 10
 
@@ -59,11 +59,6 @@ void call_schedule_add(struct call_schedule *t, struct shard *shard)
 bool call_schedule_is_busy(const struct call_schedule *t)
 {
         return !shard_set_is_empty(&t->is_busy);
-}
-
-bool call_schedule_is_calling(const struct call_schedule *t)
-{
-        return !shard_set_is_empty(&t->is_calling);
 }
 
 uint64_t call_schedule_due_ms(const struct call_schedule *t)

@@ -50,8 +50,6 @@ void call_schedule_add(struct call_schedule *t, struct shard *shard);
 void call_schedule_look(struct call_schedule *t, uint64_t now_ms);
 /* The next shard that is to call the store, and what; NULL: no more in this turn.  The call has to be made. */
 struct shard *call_schedule_next(struct call_schedule *t, uint64_t now_ms, enum shard_call *ret_call);
-/* An advance is under way. */
-bool call_schedule_is_calling(const struct call_schedule *t);
 /* Something runs, or tasks keep coming. */
 bool call_schedule_is_busy(const struct call_schedule *t);
 /* When to look again though nothing happens; STORE_NEVER. */

@@ -178,28 +178,11 @@ static void after_reply(struct shard_io *io, uint64_t fenced_before)
                 cancel_stale(io);
 }
 
-/* A store that takes longer than this to answer is not waited for without sleeping. */
-#define POLL_MAX_NS 150000u
-
-static void note_answer(struct shards *all, uint64_t took_ns)
-{
-        all->answer_ns = all->answer_ns ? (7 * all->answer_ns + took_ns) / 8 : took_ns;
-}
-
-bool shards_expect_answer(const struct shards *all, uint64_t now_ns)
-{
-        return all->answer_ns && all->answer_ns < POLL_MAX_NS && now_ns - all->advanced_ns < 2 * all->answer_ns &&
-               call_schedule_is_calling(&all->schedule) && !call_schedule_is_busy(&all->schedule);
-}
-
 static bool has_failed(struct shard_io *io, const struct store_request *request)
 {
         if (request->status == -ECANCELED)
                 return true;
-        uint64_t took_ns = clock_boot_ns() - io->sent_ns;
-        histogram_add(&io->all->counts.calls[io->shard.last_call], took_ns);
-        if (io->shard.last_call == SHARD_CALL_ADVANCE)
-                note_answer(io->all, took_ns);
+        histogram_add(&io->all->counts.calls[io->shard.last_call], clock_boot_ns() - io->sent_ns);
         if (request->status == 0)
                 return false;
         io->all->counts.failed++;
@@ -431,7 +414,6 @@ static void make_call(struct shard_io *io, enum shard_call call, uint64_t now_ms
         case SHARD_CALL_ADVANCE:
                 shard_fill_advance(&io->shard, &io->advance, now_ms);
                 io->request.done = on_advanced;
-                io->all->advanced_ns = io->sent_ns;
                 store_advance(store, &io->advance);
                 break;
         case SHARD_CALL_NAMES:

@@ -92,9 +92,7 @@ struct shards {
         uint64_t renew_sent_ms, renew_sent_ns;
         int64_t wall_ahead_ms; /* how far the wall clock is ahead of the boot clock: schedules go by it */
         bool is_renewing;
-        uint64_t sampled_ms;  /* when the loads were looked at last */
-        uint64_t advanced_ns; /* when the last advance was sent */
-        uint64_t answer_ns;   /* how long the store takes to answer one, a moving average; 0: not known */
+        uint64_t sampled_ms; /* when the loads were looked at last */
 };
 
 /* Makes as many shards as the dispatch has.  All but list, count, schedule and the renewal is set by the caller. */
@@ -121,9 +119,6 @@ void shards_see_clock(struct shards *all, uint64_t wall_ms, uint64_t now_ms);
 
 /* Makes the calls that are due; the replies come back to the shards. */
 void shards_call(struct shards *all, uint64_t now_ms);
-/* An otherwise idle host has sent an advance whose answer comes within moments: to poll until then is quicker than to
- * sleep and be woken. */
-bool shards_expect_answer(const struct shards *all, uint64_t now_ns);
 /* Renews every lease that is held, unless the renewal before has got no answer yet. */
 void shards_renew(struct shards *all, uint64_t now_ms);
 

@@ -8,13 +8,17 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "base/strings.h"
 #include "store/redis/redis_store.h"
 
-/* Scripts under way at once: enough to keep a server busy while their answers are on their way and the next ones are
- * made.  A Cluster's servers each have but a share of them. */
-#define CALLS_MAX         8
-#define CLUSTER_CALLS_MAX 32
+/* Advances under way at once: enough to keep a server busy while their answers are on their way and the next ones are
+ * made, and few enough that the other shards gather meanwhile.  Where there are many shards each call brings little, so
+ * that more of them go together.  A Cluster's servers each have but a share of them. */
+#define CALLS_FEW         16u
+#define CALLS_MANY        32u
+#define CALLS_PART        32u /* of the shards, one in so many */
+#define CLUSTER_CALLS_MAX 32u
 
 /* --- closing ----------------------------------------------------------------------------------------------------- */
 
@@ -147,6 +151,9 @@ static void recorded(struct redis_op *op)
                 shut(s); /* done() is called when all is gone */
                 return;
         }
+        s->store.calls_max = s->is_cluster
+                                     ? CLUSTER_CALLS_MAX
+                                     : (uint32_t)min_u64(CALLS_MANY, max_u64(CALLS_FEW, s->store.shards / CALLS_PART));
         s->open = NULL;
         open->store = &s->store;
         bell_set_timer(s);
@@ -200,7 +207,6 @@ static void open_store(uv_loop_t *loop, struct store_open *open)
                 name_waiter(s);
         s->is_cluster = !strncmp(options->url, "redis+cluster:", 14) || !strncmp(options->url, "rediss+cluster:", 15);
         s->store.ring_costs = true; /* its server remembers every key that was read, until it has rung */
-        s->store.calls_max = s->is_cluster ? CLUSTER_CALLS_MAX : CALLS_MAX;
         s->url = text_copy(options->url);
         s->store.app = text_copy(options->app ? options->app : "");
         s->app_key = text_printf("quiver:{%s}:app", s->store.app);

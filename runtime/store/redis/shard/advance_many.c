@@ -11,7 +11,7 @@
 #include "base/numbers.h"
 #include "store/redis/shard/advance_private.h"
 
-#define MANY_MAX 16u
+#define MANY_MAX 32u
 /* As advance_many.lua says. */
 #define MANY_KEYS      2u
 #define MANY_HEAD      2u
