@@ -3,10 +3,13 @@
  * others. */
 #include "clock_file.h"
 #include "harness.h"
+#include "proxy.h"
 #include "servers.h"
 #include "store/rights.h"
 
 #define DATABASES 16
+/* Between two pieces of what is sent: enough for the server to see to somebody else. */
+#define SPLIT_PAUSE_US 50
 
 struct place {
         unsigned database;
@@ -14,6 +17,8 @@ struct place {
 };
 
 static struct redis_server server;
+static struct proxy *splitter; /* NULL: none was needed yet */
+static bool is_split;
 static uint64_t *wall_ms;
 static unsigned next;
 
@@ -52,13 +57,33 @@ static void start_server(void)
         (void)atexit(stop_server);
 }
 
+static void stop_splitter(void)
+{
+        proxy_stop(splitter);
+}
+
+void redis_place_split(unsigned bytes)
+{
+        start_server();
+        if (!splitter) {
+                splitter = proxy_start(server.port);
+                (void)atexit(stop_splitter);
+        }
+        proxy_split(splitter, bytes);
+        proxy_pause(splitter, bytes ? SPLIT_PAUSE_US : 0);
+        is_split = bytes > 0;
+}
+
 static void *create(void)
 {
         struct place *p = calloc(1, sizeof(*p));
         assert_non_null(p);
         start_server();
         p->database = next++ % DATABASES;
-        (void)snprintf(p->url, sizeof(p->url), "%s?db=%u", server.unix_url, p->database);
+        if (is_split)
+                (void)snprintf(p->url, sizeof(p->url), "redis://127.0.0.1:%u/%u", proxy_port(splitter), p->database);
+        else
+                (void)snprintf(p->url, sizeof(p->url), "%s?db=%u", server.unix_url, p->database);
         server_ok(&server, "EVAL %s 0 %u", "redis.call('SELECT', ARGV[1]) redis.call('FLUSHDB')", p->database);
         return p;
 }
@@ -138,6 +163,16 @@ bool redis_place_denies(const char *user, const char *command)
 void redis_place_set_policy(const char *policy)
 {
         server_ok(&server, "CONFIG SET maxmemory-policy %s", policy);
+}
+
+unsigned long redis_place_scripts_run(void)
+{
+        static const char name[] = "cmdstat_evalsha:calls=";
+        redisReply *reply = server_do(&server, "INFO commandstats");
+        const char *at = strstr(reply->str, name);
+        unsigned long count = at ? strtoul(at + strlen(name), NULL, 10) : 0;
+        freeReplyObject(reply);
+        return count;
 }
 
 unsigned redis_place_denials(void)

@@ -1,5 +1,6 @@
 /* A proxy with a thread: few connections, one poll(). */
 #include <arpa/inet.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -19,7 +20,8 @@ struct proxy {
         atomic_bool is_held, is_mute, is_ending;
         atomic_uint cuts;                      /* asked for */
         atomic_uint split, cut_after, did_cut; /* 0: not wanted */
-        unsigned said[PAIRS_MAX];              /* bytes of the server */
+        atomic_uint pause_us;
+        unsigned said[PAIRS_MAX]; /* bytes of the server */
         int fds[PAIRS_MAX][2];
         unsigned pairs;
 };
@@ -52,6 +54,7 @@ static void take_in(struct proxy *p)
                 (void)close(fd);
                 return;
         }
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
         p->said[p->pairs] = 0;
         p->fds[p->pairs][0] = from;
         p->fds[p->pairs++][1] = fd;
@@ -68,6 +71,8 @@ static bool pass(struct proxy *p, unsigned pair, unsigned side)
         ssize_t n = recv(p->fds[pair][side], bytes, most, MSG_DONTWAIT);
         if (n <= 0 || send(p->fds[pair][!side], bytes, (size_t)n, MSG_NOSIGNAL) != n)
                 return false;
+        if (!side && atomic_load(&p->pause_us))
+                (void)usleep(atomic_load(&p->pause_us));
         p->said[pair] += side ? (unsigned)n : 0;
         if (!cut_after || p->said[pair] < cut_after)
                 return true;
@@ -150,6 +155,11 @@ void proxy_cut(struct proxy *p)
 void proxy_split(struct proxy *p, unsigned bytes)
 {
         atomic_store(&p->split, bytes);
+}
+
+void proxy_pause(struct proxy *p, unsigned us)
+{
+        atomic_store(&p->pause_us, us);
 }
 
 void proxy_cut_after(struct proxy *p, unsigned bytes)

@@ -18,6 +18,9 @@ void proxy_hold(struct proxy *p, bool is_held);
 void proxy_mute(struct proxy *p, bool is_mute);
 /* From now on at most so many bytes pass at once; 0: as they come. */
 void proxy_split(struct proxy *p, unsigned bytes);
+/* From now on it waits so long after each piece that it passes to the server, so that others come in between; 0: not.
+ */
+void proxy_pause(struct proxy *p, unsigned us);
 /* Closes each connection once the server has said so many bytes on it, and passes these; 0: never. */
 void proxy_cut_after(struct proxy *p, unsigned bytes);
 /* How many connections were cut for that. */

@@ -78,6 +78,11 @@ void redis_place_add_user(const char *name, enum store_role role);
 bool redis_place_denies(const char *user, const char *command);
 /* The server's maxmemory-policy. */
 void redis_place_set_policy(const char *policy);
+/* Stores that are opened from now on reach the server through a proxy that passes so many bytes at once, so that others
+ * come between the commands of one write; 0: directly. */
+void redis_place_split(unsigned bytes);
+/* How many scripts drivers have run on the server. */
+unsigned long redis_place_scripts_run(void);
 /* How many entries the server's ACL log has got since the last call. */
 unsigned redis_place_denials(void);
 

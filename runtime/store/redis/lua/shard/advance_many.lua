@@ -22,7 +22,7 @@ for i = 1, #KEYS, 2 do
 	repeat
 		-- The fence, and everything that makes a call uncommon.  Errors of one shard must not stop the others: pcall.
 		local fields = pcall('HMGET', shard, 'lease', 'call', 'want', 'gone', 'done', 'normal', 'claimed')
-		if fields.err or fields[1] ~= ARGV[a] or fields[3] or fields[4] or ARGV[a + 2] ~= (fields[7] or '') then
+		if fields[1] ~= ARGV[a] or fields[3] or fields[4] or ARGV[a + 2] ~= (fields[7] or '') then
 			break
 		end
 		local last, done = tonumber(fields[6]), tonumber(fields[5])
