@@ -5,13 +5,17 @@
 #include <sys/random.h>
 
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "base/strings.h"
 #include "store/sqlite/sqlite.h"
 #include "task/packed.h"
 
 /* Advances at once.  A transaction writes the pages of every shard that is in it, so fewer and fuller calls are
  * cheaper; but many share its commit. */
-#define CALLS_MAX 64
+#define CALLS_FEW 64u
+/* With many shards a call brings a few tasks only, each in a page that it has to write.  Tasks of neighbours stand in
+ * the same pages, and shards call in order of their numbers: so a quarter of them at once writes half as many pages. */
+#define CALLS_PART 4u
 
 static void free_store(struct sqlite_store *s)
 {
@@ -90,6 +94,7 @@ static void opened(struct sqlite_store *s)
                 stop(s); /* done() is called when all is gone */
                 return;
         }
+        s->store.calls_max = (uint32_t)max_u64(CALLS_FEW, s->store.shards / CALLS_PART);
         s->open = NULL;
         open->store = &s->store;
         request_finish(&open->request, 0);
@@ -146,7 +151,6 @@ static void sqlite_open(uv_loop_t *loop, struct store_open *open)
                 abort();
         s->sync = options->sync;
         s->is_host = options->is_host;
-        s->store.calls_max = CALLS_MAX;
         s->open = open;
         s->finished_tail = &s->finished;
         s->bell = (struct bell){ .fd = -1, .reply = on_reply_bell, .reply_self = s };

@@ -60,7 +60,7 @@ struct sqlite_store {
         pthread_mutex_t mutex;
         pthread_cond_t wake;
         struct request_list todo;
-        bool has_brief; /* `todo` has a brief request; read without the mutex, as a hint */
+        uint32_t brief_count; /* brief requests in `todo`; read without the mutex, as a hint */
         struct store_request *finished;
         struct store_request **finished_tail;
         bool is_stopping;

@@ -35,6 +35,8 @@ STATEMENT(LOG_REMOVE, "DELETE FROM log WHERE id = ?1")
 STATEMENT(LOG_TAKE, "DELETE FROM log WHERE id = ?1 RETURNING note")
 STATEMENT(LOG_REMOVE_RUN, "DELETE FROM log WHERE id >= ?1 AND id <= ?2")
 STATEMENT(LOG_FROM, "SELECT id, task, note FROM log WHERE id >= ?1 AND id <= ?2 ORDER BY id")
+STATEMENT(LOG_SEGMENTS, "SELECT log.id, task, note FROM log_segments(?1, ?2) AS s CROSS JOIN log "
+                        "WHERE log.id >= s.first AND log.id <= s.last")
 STATEMENT(LOG_UP_TO, "SELECT id FROM log WHERE id >= ?1 AND id <= ?2 ORDER BY id DESC")
 STATEMENT(LOG_STRAYS, "SELECT id, task, note FROM log WHERE id >= ?1 AND id <= ?2 AND (id >> 10) & 4095 = ?3 "
                       "ORDER BY id LIMIT ?4")

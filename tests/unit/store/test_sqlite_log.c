@@ -233,9 +233,9 @@ static void a_shard_finds_its_own_in_order(void **state)
 /* How often the log was looked into since the last time. */
 static int looks(void)
 {
-        static const enum statement statements[] = { STATEMENT_LOG_FROM, STATEMENT_LOG_UP_TO };
+        static const enum statement statements[] = { STATEMENT_LOG_FROM, STATEMENT_LOG_SEGMENTS, STATEMENT_LOG_UP_TO };
         int sum = 0;
-        for (unsigned i = 0; i < 2; i++)
+        for (unsigned i = 0; i < sizeof(statements) / sizeof(statements[0]); i++)
                 if (db.statements[statements[i]])
                         sum += sqlite3_stmt_status(db.statements[statements[i]], SQLITE_STMTSTATUS_RUN, 1);
         return sum;
@@ -267,6 +267,36 @@ static void a_backlog_of_others_is_not_gone_through(void **state)
         assert_in_range(looks(), 1, 20);
         assert_int_equal(log_both_ways(&db, 3, none, last, LOG_ANY_LOOKS, seqs, 4), 3);
         assert_in_range(looks(), segments / 2, 3 * segments);
+}
+
+/* With many shards, each has a task in one segment of several, and there are segments in which nothing is left. */
+static void many_segments_are_looked_into_at_once(void **state)
+{
+        (void)state;
+        uint64_t numbers[200];
+        unsigned count = 0;
+        for (uint64_t segment = 1; segment < 400; segment++) {
+                put(1, LANE_NORMAL, segment << PLACE_BITS);
+                put(6, LANE_NORMAL, segment << PLACE_BITS);
+                if (segment % 4 == 0)
+                        numbers[count++] = segment << PLACE_BITS | 3;
+        }
+        numbers[count++] = UINT64_C(1000000) << PLACE_BITS;
+        numbers[count++] = UINT64_C(1000000) << PLACE_BITS | 1;
+        numbers[count++] = UINT64_C(2000000) << PLACE_BITS | LOG_PLACE_MASK;
+        for (unsigned i = 0; i < count; i++)
+                put(3, LANE_NORMAL, numbers[i]);
+        (void)looks();
+        struct log_scan scan = log_scan(&db, 3, LANE_NORMAL, 0, LANE_NUMBER_MAX);
+        scan.looks = 1000;
+        for (unsigned i = 0; i < count; i++) {
+                assert_true(log_scan_next(&scan));
+                assert_int_equal(scan.number, numbers[i]);
+        }
+        assert_false(log_scan_next(&scan));
+        assert_int_equal(scan.number, LANE_NUMBER_MAX);
+        assert_in_range(looks(), 1, 25);
+        log_scan_end(&scan);
 }
 
 static void both_ways_find_what_one_way_finds(void **state)
@@ -310,6 +340,7 @@ int main(void)
                 IN_FILE(a_position_that_is_lost_is_found_again),
                 IN_FILE(a_shard_finds_its_own_in_order),
                 IN_FILE(a_backlog_of_others_is_not_gone_through),
+                IN_FILE(many_segments_are_looked_into_at_once),
                 IN_FILE(both_ways_find_what_one_way_finds),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

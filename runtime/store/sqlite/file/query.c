@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "store/sqlite/file/lock_holder.h"
+#include "store/sqlite/shard/log.h"
 #include "store/sqlite/shard/shard_row.h"
 
 #define SHARD_COLUMN(field, column) #column ", "
@@ -84,8 +85,10 @@ int database_open(struct database *db, const char *path, bool may_create, struct
         int code = sqlite3_open_v2(path, &db->handle, flags, NULL);
         if (code == SQLITE_OK) {
                 (void)sqlite3_extended_result_codes(db->handle, 1);
-                return 0;
+                code = log_segments_register(db->handle);
         }
+        if (code == SQLITE_OK)
+                return 0;
         /* Without a handle SQLite had no memory for one. */
         int r = db->handle ? errno_of(code, sqlite3_system_errno(db->handle)) : -ENOMEM;
         (void)error_set(error, r, "%s: %s", path, sqlite3_errstr(code));

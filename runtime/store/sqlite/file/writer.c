@@ -16,6 +16,9 @@
 /* An advance with so few outcomes is brief: a key's next task may wait for each of them, and hardly anybody else for so
  * few. */
 #define BRIEF_OUTCOMES 4u
+/* Of more than so many, none is special: with many shards every call tells of a few ends, and if all of these went
+ * first, in transactions that end soon, claims would wait behind them for ever new ones. */
+#define BRIEF_FEW 16u
 
 #define OPERATION(number, function, text, kind) [OP_##number] = { sqlite_##function, kind },
 static const struct {
@@ -123,7 +126,8 @@ static enum store_kind strongest(const struct request_list *list, enum store_kin
  * waiting, ends soon; but not where an end costs an fsync. */
 static uint64_t limit_ns(const struct sqlite_store *s, bool has_brief)
 {
-        bool is_hurried = !s->is_full_sync && (has_brief || __atomic_load_n(&s->has_brief, __ATOMIC_RELAXED));
+        uint32_t waiting = __atomic_load_n(&s->brief_count, __ATOMIC_RELAXED);
+        bool is_hurried = !s->is_full_sync && (has_brief || waiting) && waiting <= BRIEF_FEW;
         return is_hurried ? HURRIED_NS : TRANSACTION_NS;
 }
 
@@ -231,9 +235,10 @@ static bool take(struct sqlite_store *s)
         (void)pthread_mutex_lock(&s->mutex);
         while (!s->todo.first && !s->brief.first && !s->rest.first && !s->is_stopping)
                 (void)pthread_cond_wait(&s->wake, &s->mutex);
+        bool is_few = s->brief_count <= BRIEF_FEW;
         while (!s->is_stopping && (request = list_take(&s->todo)))
-                list_add(is_brief(request) ? &s->brief : &s->rest, request);
-        __atomic_store_n(&s->has_brief, false, __ATOMIC_RELAXED);
+                list_add(is_few && is_brief(request) ? &s->brief : &s->rest, request);
+        __atomic_store_n(&s->brief_count, 0, __ATOMIC_RELAXED);
         bool is_stopping = s->is_stopping;
         (void)pthread_mutex_unlock(&s->mutex);
         if (is_stopping) {
@@ -272,7 +277,7 @@ void writer_post(struct sqlite_store *s, struct store_request *request)
         bool was_empty = !s->todo.first;
         list_add(&s->todo, request);
         if (is_brief(request))
-                __atomic_store_n(&s->has_brief, true, __ATOMIC_RELAXED);
+                __atomic_store_n(&s->brief_count, s->brief_count + 1, __ATOMIC_RELAXED);
         (void)pthread_mutex_unlock(&s->mutex);
         if (was_empty)
                 (void)pthread_cond_signal(&s->wake);

@@ -15,6 +15,9 @@
  * ends, so many segments far. */
 #define SKIP_TASKS    64u
 #define SKIP_SEGMENTS 64u
+/* With fewer segments than this to a task a claim goes through them for little more than it costs to look for the
+ * first task from behind. */
+#define SKIP_SPARSE 16u
 
 void claim_init(struct claim *claim, struct arena_chunk **arena, uint32_t room)
 {
@@ -249,8 +252,9 @@ static void skip_others(struct sqlite_store *s, struct sqlite_shard_row *shard, 
 {
         uint64_t seqs[SKIP_TASKS], after[LANES] = { 0 }, last[LANES] = { 0 };
         uint64_t queued = shard->queued[lane];
+        uint64_t many = max_u64(SKIP_SEGMENTS, queued * SKIP_SPARSE);
         if (!queued || queued > SKIP_TASKS ||
-                number_segment(shard->tail[lane]) < number_segment(shard->taken[lane]) + SKIP_SEGMENTS)
+                number_segment(shard->tail[lane]) < number_segment(shard->taken[lane]) + many)
                 return;
         after[lane] = shard->taken[lane];
         last[lane] = shard->tail[lane];

@@ -118,6 +118,9 @@ void log_stray_ranges(struct shard_table *table, struct database *db, uint64_t r
 
 /* --- looking ----------------------------------------------------------------------------------------------------- */
 
+/* So many segments are looked into by one statement. */
+#define PROBE_SEGMENTS 32u
+
 struct log_scan log_scan(struct database *db, uint32_t shard, enum lane lane, uint64_t after, uint64_t last)
 {
         return (struct log_scan){
@@ -130,8 +133,35 @@ static uint64_t id_of(const struct log_scan *scan, uint64_t number)
         return log_id(scan->shard, lane_seq(scan->lane, number));
 }
 
+/* The next segments, as many as there are looks left for. */
+static void probe(struct log_scan *scan)
+{
+        uint64_t segment = number_segment(scan->number + 1);
+        uint64_t count = min_u64(scan->looks, PROBE_SEGMENTS);
+        scan->probed = min_u64(((segment + count) << PLACE_BITS) - 1, scan->last);
+        scan->row = query(scan->db, STATEMENT_LOG_SEGMENTS);
+        bind_number(&scan->row, id_of(scan, scan->number + 1));
+        bind_number(&scan->row, id_of(scan, scan->probed));
+        scan->is_looking = scan->is_probing = true;
+        scan->is_sparse = true;
+}
+
+/* Nothing more in those segments. */
+static void probe_end(struct log_scan *scan)
+{
+        log_scan_end(scan);
+        scan->looks -=
+                (uint32_t)min_u64(scan->looks, number_segment(scan->probed) + 1 - number_segment(scan->number + 1));
+        scan->number = scan->probed;
+}
+
 static void look(struct log_scan *scan)
 {
+        if (!scan->is_sparse && scan->looks > 1 && number_segment(scan->number + 1) < number_segment(scan->last)) {
+                probe(scan);
+                return;
+        }
+        scan->is_sparse = false;
         scan->row = query(scan->db, STATEMENT_LOG_FROM);
         bind_number(&scan->row, id_of(scan, scan->number + 1));
         bind_number(&scan->row, id_of(scan, scan->last));
@@ -156,12 +186,17 @@ bool log_scan_next(struct log_scan *scan)
                 if (!scan->is_looking)
                         look(scan);
                 if (!query_row(&scan->row)) {
+                        if (scan->is_probing && !scan->db->failure) {
+                                probe_end(scan);
+                                continue;
+                        }
                         log_scan_end(scan);
                         scan->number = scan->last;
                         return false;
                 }
                 uint64_t id = column_number(&scan->row, 0);
                 if (log_shard(id) == scan->shard) {
+                        scan->is_sparse = false;
                         scan->segment = log_segment(id);
                         scan->number = seq_number(log_seq(id));
                         return true;
@@ -176,7 +211,7 @@ void log_scan_end(struct log_scan *scan)
 {
         if (scan->is_looking)
                 query_end(&scan->row);
-        scan->is_looking = false;
+        scan->is_looking = scan->is_probing = false;
 }
 
 /* --- both ways --------------------------------------------------------------------------------------------------- */

@@ -74,6 +74,9 @@ void log_begin(struct shard_table *table, struct database *db);
 #define STRAY_RANGES (LANES + 3)
 void log_stray_ranges(struct shard_table *table, struct database *db, uint64_t ret_ranges[STRAY_RANGES][2]);
 
+/* log_segments.c: what LOG_SEGMENTS needs.  An SQLite code. */
+int log_segments_register(sqlite3 *handle);
+
 /* A shard's tasks of one lane, in order. */
 struct log_scan {
         struct database *db;
@@ -83,6 +86,9 @@ struct log_scan {
         uint64_t last;   /* those above it are not looked at */
         uint32_t looks;  /* into segments, that are left; 0 before the end: others have their turn first */
         bool is_looking;
+        bool is_probing;  /* into several segments at once */
+        uint64_t probed;  /* the last number in them */
+        bool is_sparse;   /* they had nothing: a plain look finds out where the log goes on, which may be far away */
         uint64_t segment; /* that it is looking into */
         struct query row; /* id, task, note of the task that was found */
 };
