@@ -49,7 +49,7 @@ static const char *text_of(const json_t *document, const char *name)
         return text ? text : "";
 }
 
-/* A host of this very machine whose process is gone: it crashed, and its leases end by themselves. */
+/* A host of this machine whose process is gone: it crashed, and its leases expire. */
 static bool is_dead_here(const json_t *document)
 {
         char machine[256] = "";
@@ -115,7 +115,7 @@ static void on_documents(struct store_request *request)
         (void)uv_timer_init(c->loop, &c->timer);
         c->timer.data = c;
         c->has_timer = true;
-        /* Owners renew three times in a lease's time. */
+        /* Owners renew three times per TTL, so every living owner renews within half of it. */
         (void)uv_timer_start(&c->timer, on_timer, c->ttl_ms / 2, 0);
 }
 
@@ -134,7 +134,7 @@ static void note(struct copied *c, const struct store_counts *counts)
                 suspect->left_ms = max_u64(suspect->left_ms, counts->left_ms);
 }
 
-/* Keeps those whose leases were renewed since the first look. */
+/* Keeps the suspects whose leases were renewed since the first look: their hosts are alive. */
 static void keep_renewed(struct copied *c, const struct copied_suspect *before, uint32_t before_count)
 {
         uint64_t passed_ms = clock_boot_ms() - c->looked_ms;
@@ -181,7 +181,7 @@ static void on_counted(struct store_request *request)
 /* --- members --------------------------------------------------------------------------------------------------------
  */
 
-/* A member's node is called NAME.NONCE. */
+/* A member's node is named NAME.NONCE. */
 static bool read_nonce(const char *node, uint8_t *ret_nonce)
 {
         const char *dot = strrchr(node, '.');

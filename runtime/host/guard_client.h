@@ -17,7 +17,7 @@ struct guard_client {
         const struct leases *leases;
         int alive_fd;        /* a file on which the guard holds a shared lock; -1: none */
         struct buffer start; /* the GUARD_START order, sent to each new guard */
-        uint64_t ttl_ms;     /* set by a reload; 0: that of `start` */
+        uint64_t ttl_ms;     /* set by a reload; 0: the one in `start` holds */
         char token[COORD_TOKEN_MAX];
         pid_t *runners;
         size_t runners_count, runners_room;
