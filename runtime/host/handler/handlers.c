@@ -21,7 +21,7 @@ struct handler *handlers_find(const struct handlers *all, const char *name)
         return NULL;
 }
 
-/* A slot whose last generation is gone, and that is not kept for one that is refused. */
+/* A slot without a generation that is not reserved for a refused handler. */
 static struct handler *find_unused(const struct handlers *all)
 {
         for (uint32_t i = 0; i < all->count; i++)
