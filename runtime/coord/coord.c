@@ -6,7 +6,6 @@
 #include "base/url.h"
 #include "coord/request.h"
 
-/* Each driver has a line here. */
 static const struct coord_driver *const drivers[] = {
         &local_driver,
         &zookeeper_driver,

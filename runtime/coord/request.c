@@ -1,4 +1,4 @@
-/* What happens to every request before the driver sees it, and after. */
+/* request.c: what happens to every request before and after the driver handles it. */
 #include "coord/request.h"
 
 #include <assert.h>
