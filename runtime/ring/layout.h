@@ -90,7 +90,8 @@ struct ring_header {
         alignas(RING_LINE) _Atomic uint32_t host_is_asleep; /* if set, an answer must write the host's eventfd */
         _Atomic uint32_t attention; /* grows with each checkpoint, service call and skipped cell */
 
-        /* A thread that is no seat's, so one that the plugin started: the first of them that ends the process. */
+        /* For a thread that does not belong to a seat, because the plugin started it: the first such thread that ends
+         * the process. */
         alignas(RING_LINE) struct ring_fault thread_fault;
 
         /* One flag per answer spill.  A seat sets it before filling the spill; the host clears it after reading. */
@@ -138,11 +139,11 @@ enum ring_service { SERVICE_NEXT_ID, SERVICE_TRYLOCK, SERVICE_UNLOCK, SERVICE_RO
 
 #define RING_CALL_NAME_MAX 255u /* bytes of the name in a call: of a lock, or of a room */
 
-/* The second number of the answer to SERVICE_NEXT_ID: how many ids, and what lies between two. */
+/* The second number of the answer to SERVICE_NEXT_ID: how many ids, and the distance between two. */
 #define RING_IDS(count, step)  ((uint64_t)(step) << 16 | (uint64_t)(count))
 #define RING_IDS_COUNT(number) ((uint32_t)((number)&0xffff))
 #define RING_IDS_STEP(number)  ((uint64_t)(number) >> 16)
-#define RING_IDS_MAX           64u /* that a seat asks for at once */
+#define RING_IDS_MAX           64u /* ids that a seat asks for at once */
 
 struct ring_call {
         _Atomic uint32_t word; /* futex */
@@ -152,7 +153,7 @@ struct ring_call {
         _Atomic uint32_t size;         /* of bytes */
         _Atomic uint64_t name[RING_WORDS(RING_CALL_NAME_MAX + 1)];
         int32_t status;             /* answer: 0 or -errno */
-        uint64_t answer_numbers[2]; /* what they are depends on the service: an id or a token is the first */
+        uint64_t answer_numbers[2]; /* depends on the service; an id or a token comes first */
         _Atomic uint64_t bytes[RING_WORDS(QV_ROOM_ENTRY_MAX)];
 };
 

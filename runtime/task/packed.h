@@ -7,11 +7,11 @@
  *         key, handler        a length of 1 byte and the text
  *         id                  made: 13 bytes; given: a length of 1 byte and the text; or none
  *         submitted           with a made id: how long after the id's own time; else unix time; or nothing
- *         more                which of the other numbers follow, and those; the lines of unknown names, then the
- *                             headers, each with their length; or nothing
+ *         more                a bit set of further numbers, and these numbers; the lines of unknown names, then the
+ *                             headers, each with a length; or nothing
  *         payload             to the end
  *
- * Numbers are written seven bits a byte, the lowest first, with the top bit set in every byte but the last. */
+ * Numbers are written seven bits per byte, the lowest first, with the top bit set in every byte except the last. */
 #ifndef QUIVER_TASK_PACKED_H
 #define QUIVER_TASK_PACKED_H
 
