@@ -23,8 +23,7 @@ static bool next_line(struct span *text, struct span *ret)
         return true;
 }
 
-/* --- the request ----------------------------------------------------------------------------------------------------
- */
+/* --- the request --- */
 
 bool backtrace_begin(struct buffer *request, const char *plugin)
 {
@@ -85,8 +84,7 @@ int backtrace_parse(struct span bytes, struct backtrace_request *ret)
         return 0;
 }
 
-/* --- the text -------------------------------------------------------------------------------------------------------
- */
+/* --- the text --- */
 
 static bool is_address(struct span line)
 {
@@ -194,8 +192,7 @@ bool backtrace_put_line(
         return is_known;
 }
 
-/* --- the answer -----------------------------------------------------------------------------------------------------
- */
+/* --- the answer --- */
 
 const char *backtrace_next(struct span *answer)
 {

@@ -20,8 +20,7 @@
 #define BACKTRACE_ANSWER_MAX  65536
 #define BACKTRACE_NAME_MAX    160 /* bytes of a function's name that are shown */
 
-/* --- the request ----------------------------------------------------------------------------------------------------
- */
+/* --- the request --- */
 
 struct backtrace_line {
         struct span text;
@@ -44,8 +43,7 @@ bool backtrace_add(
 /* Spans point into `bytes`.  0, or -EBADMSG. */
 int backtrace_parse(struct span bytes, struct backtrace_request *ret);
 
-/* --- the text -------------------------------------------------------------------------------------------------------
- */
+/* --- the text --- */
 
 /* The demangled name; NULL: it is not a mangled one.  The caller frees it. */
 typedef char *backtrace_demangle_fn(const char *name);
@@ -63,8 +61,7 @@ void backtrace_divide(struct span output, struct backtrace_source *sources, size
 bool backtrace_put_line(
         struct buffer *to, struct span line, const struct backtrace_source *source, backtrace_demangle_fn *demangle);
 
-/* --- the answer -----------------------------------------------------------------------------------------------------
- */
+/* --- the answer --- */
 
 /* Returns the next text of an answer, and moves *answer past it; NULL at its end. */
 const char *backtrace_next(struct span *answer);

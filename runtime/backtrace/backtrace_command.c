@@ -55,8 +55,7 @@ static int read_all(int fd, size_t max, struct buffer *to)
         }
 }
 
-/* --- names ----------------------------------------------------------------------------------------------------------
- */
+/* --- names --- */
 
 typedef char *cxa_demangle_fn(const char *name, char *to, size_t *size, int *status);
 static cxa_demangle_fn *cxa_demangle; /* NULL: no C++ library on this machine */
@@ -75,8 +74,7 @@ static char *demangle(const char *name)
         return cxa_demangle ? cxa_demangle(name, NULL, NULL, &status) : NULL;
 }
 
-/* --- file and line --------------------------------------------------------------------------------------------------
- */
+/* --- file and line --- */
 
 static _Noreturn void exec_addr2line(int out, char *const *args)
 {
@@ -122,8 +120,7 @@ static int ask_addr2line(const struct backtrace_request *request, struct buffer 
         return r;
 }
 
-/* --- all of it ------------------------------------------------------------------------------------------------------
- */
+/* --- all of it --- */
 
 static const char *what_is_missing(bool has_places, bool has_lines, int asked)
 {

@@ -101,7 +101,7 @@ static bool is_same_time(const struct tm *a, const struct tm *b)
                a->tm_hour == b->tm_hour && a->tm_min == b->tm_min && a->tm_sec == b->tm_sec;
 }
 
-/* How often the local clock shows this time, and the first of these seconds. mktime() alone chooses one of two or
+/* How often the local clock shows this time, and the first of these seconds.  mktime() alone chooses one of two or
  * another time, so every candidate second is converted and compared. */
 static unsigned local_seconds(const struct tm *wanted, time_t *ret_first)
 {

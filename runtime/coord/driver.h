@@ -44,7 +44,7 @@ extern const struct coord_driver etcd_driver;
 
 #define COORD_NOTED_MAX 64u
 
-/* Drivers embed this as their first member. coord_base_init() sets the initial values; the driver keeps them true,
+/* Drivers embed this as their first member.  coord_base_init() sets the initial values; the driver keeps them true,
  * because coord_info() shows them. */
 struct coord {
         const struct coord_driver *driver;
@@ -76,7 +76,7 @@ void coord_tell(struct coord *coord, enum coord_state state, uint64_t session);
 struct arena_chunk **coord_arena(struct coord_request *request);
 
 /* Removes the request from the tree's list, calls done() and frees the reply.  On the loop only.  The request must not
- * be touched afterwards. done() may start other requests and may close the tree, but nothing is freed before it
+ * be touched afterwards.  done() may start other requests and may close the tree, but nothing is freed before it
  * returns. */
 void coord_finish(struct coord_request *request, int status);
 /* Finishes with the error text "OP PATH: TEXT"; `format` gives TEXT. */

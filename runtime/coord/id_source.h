@@ -59,7 +59,7 @@ void id_source_ask(struct id_source *source, struct id_ask *ask);
 void id_source_top_up(struct id_source *source);
 bool id_source_wants_more(const struct id_source *source);
 
-/* Gives the slot back; no ask may follow. released() is called when that is done, or at once if there is no slot. */
+/* Gives the slot back; no ask may follow.  released() is called when that is done, or at once if there is no slot. */
 void id_source_release(struct id_source *source, void (*released)(void *self), void *self);
 
 void id_source_tick(struct id_source *source, uint64_t now_ms);

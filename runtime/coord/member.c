@@ -143,8 +143,7 @@ bool member_is_settled(const struct member *m)
                             : !m->is_there && !m->is_busy;
 }
 
-/* --- the others ------------------------------------------------------------------------------------------------------
- */
+/* --- the others --- */
 
 static const char *name_of(const struct member_mate *mate)
 {

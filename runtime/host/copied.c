@@ -40,8 +40,7 @@ static struct copied_suspect *find_suspect(struct copied *c, const uint8_t *nonc
         return NULL;
 }
 
-/* --- documents: who a stranger is -----------------------------------------------------------------------------------
- */
+/* --- documents: who a stranger is --- */
 
 static const char *text_of(const json_t *document, const char *name)
 {
@@ -119,8 +118,7 @@ static void on_documents(struct store_request *request)
         (void)uv_timer_start(&c->timer, on_timer, c->ttl_ms / 2, 0);
 }
 
-/* --- leases ---------------------------------------------------------------------------------------------------------
- */
+/* --- leases --- */
 
 static void note(struct copied *c, const struct store_counts *counts)
 {
@@ -178,8 +176,7 @@ static void on_counted(struct store_request *request)
         store_status_list(c->store, &c->documents);
 }
 
-/* --- members --------------------------------------------------------------------------------------------------------
- */
+/* --- members --- */
 
 /* A member's node is named NAME.NONCE. */
 static bool read_nonce(const char *node, uint8_t *ret_nonce)

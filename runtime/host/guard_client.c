@@ -209,8 +209,8 @@ static int start_guard(struct guard_client *g)
                         (void)close(alive);
                 return r;
         }
-        /* The orders are queued before the guard is spawned: if the host dies in between, the guard knows every runner.
-         */
+        /* The orders are queued before the guard is spawned: if the host dies in between, the guard knows every
+         * runner. */
         g->orders = ends[0];
         g->is_deaf = false;
         give(g, &g->start, NULL, 0);

@@ -1,5 +1,5 @@
-/* guard_client.h: the host's side of its guard (guard/guard.h): starts it, sends it orders, replaces it when it dies.
- */
+/* guard_client.h: the host's side of its guard (guard/guard.h): starts it, sends it orders, replaces it when it
+ * dies. */
 #ifndef QUIVER_HOST_GUARD_CLIENT_H
 #define QUIVER_HOST_GUARD_CLIENT_H
 
@@ -46,8 +46,8 @@ void guard_client_ttl(struct guard_client *g, uint64_t ttl_ms);
 void guard_client_spawned(struct guard_client *g, pid_t pid);
 void guard_client_reaped(struct guard_client *g, pid_t pid);
 
-/* Dismisses the guard after the host has returned its leases; `closed` is called on the loop when the guard has ended.
- */
+/* Dismisses the guard after the host has returned its leases; `closed` is called on the loop when the guard has
+ * ended. */
 void guard_client_close(struct guard_client *g, void (*closed)(void *self), void *self);
 
 /* Call after closed(). */

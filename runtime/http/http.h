@@ -86,7 +86,7 @@ const char *http_address(const struct http_server *server);
 /* Accepts NULL: all zero. */
 struct http_counts http_count(const struct http_server *server);
 
-/* Accepts no new connections and requests; requests in progress may be answered for a moment. http_close() follows. */
+/* Accepts no new connections and requests; requests in progress may be answered for a moment.  http_close() follows. */
 void http_stop_accepting(struct http_server *server);
 
 /* Ends every connection and frees the server once the loop has closed the handles.  Requests of endpoints to the store

@@ -3,7 +3,7 @@
  * The parser is Node's http_parser (libhttp-parser in Debian 12); only reader.c knows it.  Measured on two cores with
  * 100-byte POSTs: 43 000 a second on plain libuv streams, against 33 000 with libmicrohttpd, which also accepts two
  * lengths, a length beside chunks, two Hosts and NULs, and does not notice that a client has left while its request
- * waits. http_parser refuses most of these; reader.c refuses the rest: bare line feeds, folded lines, names that are
+ * waits.  http_parser refuses most of these; reader.c refuses the rest: bare line feeds, folded lines, names that are
  * not tokens, a second Host.  It is frozen upstream; llhttp, which has the same callbacks, replaces it in Debian 13.
  *
  * No I/O, no clock: the connection feeds it and acts on what it returns. */

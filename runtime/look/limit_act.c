@@ -20,8 +20,7 @@ static bool fail(struct limit_act *act, int result)
         return false;
 }
 
-/* --- what is to be set ----------------------------------------------------------------------------------------------
- */
+/* --- what is to be set --- */
 
 static int read_count(const char *name, const json_t *value, uint64_t *ret, struct error *error)
 {
@@ -130,8 +129,7 @@ static bool ask_set(struct limit_act *act)
         return look_set_desired(&act->status.look, item);
 }
 
-/* --- its values ----------------------------------------------------------------------------------------------------
- */
+/* --- its values --- */
 
 static bool take_values(struct limit_act *act)
 {

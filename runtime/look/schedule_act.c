@@ -20,8 +20,7 @@ struct schedule_submissions {
         char once[SCHEDULE_BACKFILL_STEP][STORE_SCHEDULE_NAME_MAX + 32]; /* idempotency keys */
 };
 
-/* --- finding -------------------------------------------------------------------------------------------------------
- */
+/* --- finding --- */
 
 /* The at-th shard to ask: the shard of the default key comes first. */
 static uint32_t shard_in_order(const struct schedule_act *act, uint32_t at)
@@ -82,8 +81,7 @@ static bool fail(struct schedule_act *act, int status)
         return false;
 }
 
-/* --- changing ------------------------------------------------------------------------------------------------------
- */
+/* --- changing --- */
 
 /* Versions grow with time, so that the last change wins, whoever made it. */
 static uint64_t next_version(const struct schedule_act *act)
@@ -170,8 +168,7 @@ static bool change_next(struct schedule_act *act)
         return look_set_schedule(&act->look, &set);
 }
 
-/* --- submitting ----------------------------------------------------------------------------------------------------
- */
+/* --- submitting --- */
 
 /* Submits under an id derived from the time, so that a repetition submits nothing twice; `at_ms` 0: now, with a new id
  * each time. */
@@ -254,8 +251,7 @@ static void take_submitted(struct schedule_act *act)
                         &act->error, act->status, "%" PRIu32 " tasks are there, it may be repeated", act->tasks);
 }
 
-/* --- all of it -----------------------------------------------------------------------------------------------------
- */
+/* --- all of it --- */
 
 static bool begin_change(struct schedule_act *act)
 {

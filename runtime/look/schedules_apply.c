@@ -32,8 +32,7 @@ struct file_record {
         bool is_gone; /* deleted in this pass */
 };
 
-/* --- marks ---------------------------------------------------------------------------------------------------------
- */
+/* --- marks --- */
 
 /* The version in a mark's name; 0: not a mark.  Anybody may have written it, so it must be a canonical number. */
 static uint64_t mark_version(struct span name)
@@ -86,8 +85,7 @@ static void take_marks(struct schedules_apply *a)
         a->is_older = a->version < a->newest.version;
 }
 
-/* --- records -------------------------------------------------------------------------------------------------------
- */
+/* --- records --- */
 
 static struct file_schedule *find_file(const struct schedules_apply *a, const char *name)
 {
@@ -144,8 +142,7 @@ static bool delete_record(struct schedules_apply *a, struct file_record *record)
                                                    .version = record->stored.version });
 }
 
-/* --- ours ----------------------------------------------------------------------------------------------------------
- */
+/* --- ours --- */
 
 static uint32_t shard_of(const struct schedules_apply *a, const struct file_schedule *file)
 {
@@ -261,8 +258,7 @@ static bool put_next(struct schedules_apply *a)
         return false;
 }
 
-/* --- an older one --------------------------------------------------------------------------------------------------
- */
+/* --- an older one --- */
 
 /* Counts the schedules in which the newer configuration differs. */
 static void compare(struct schedules_apply *a)
@@ -284,8 +280,7 @@ static void compare(struct schedules_apply *a)
                              !find_file(a, a->records[i].name);
 }
 
-/* --- the end -------------------------------------------------------------------------------------------------------
- */
+/* --- the end --- */
 
 static bool delete_next(struct schedules_apply *a)
 {
@@ -316,8 +311,7 @@ static bool unmark_next(struct schedules_apply *a)
         return look_unset_desired(&a->look, span_of_text(a->mark));
 }
 
-/* --- all of it -----------------------------------------------------------------------------------------------------
- */
+/* --- all of it --- */
 
 static bool list_next(struct schedules_apply *a)
 {

@@ -31,8 +31,7 @@ static bool has_document(const struct status *status, const struct store_counts 
         return false;
 }
 
-/* --- a closer look at each shard: what waits, by handler; keys that wait; the dead, by group -----------------------
- */
+/* --- a closer look at each shard: what waits, by handler; keys that wait; the dead, by group --- */
 
 /* The states that are sampled. */
 static const enum store_state sampled_states[] = { STATE_QUEUED, STATE_PARKED, STATE_IN_FLIGHT };

@@ -67,8 +67,8 @@ bool ring_host_sleep(struct ring_host *r);
 /* Call after the loop woke up: the runner need not write the eventfd any more. */
 void ring_host_awake(struct ring_host *r);
 
-/* Takes back a task that no seat has started.  True: the task was not and will not be started, and is never answered.
- */
+/* Takes back a task that no seat has started.  True: the task was not and will not be started, and is never
+ * answered. */
 bool ring_host_take_back(struct ring_host *r, uint64_t ticket);
 
 /* Drops the record of a task whose runner is gone.  Returns its owner, or NULL if the ticket is not in flight. */

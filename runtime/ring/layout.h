@@ -100,7 +100,7 @@ struct ring_header {
 
 /* A submit cell is: entry number | low 16 bits of the ticket << 16 | number of tasks in the batch from this cell on <<
  * 32 (1 for a single task).  The ticket tells a cell whose task was taken back from the entry's next task: there are
- * fewer cells than such tickets. An answer cell is: entry number | (cell number + 1) << 16. */
+ * fewer cells than such tickets.  An answer cell is: entry number | (cell number + 1) << 16. */
 
 enum ring_state { ENTRY_FREE, ENTRY_QUEUED, ENTRY_STARTED, ENTRY_TAKEN };
 

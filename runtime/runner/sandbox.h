@@ -11,8 +11,8 @@
 #include "base/error.h"
 #include "ring/message.h"
 
-/* Makes the kernel kill this process when its parent dies.  -ESRCH if `parent` is already gone: then no signal comes.
- */
+/* Makes the kernel kill this process when its parent dies.  -ESRCH if `parent` is already gone: then no signal
+ * comes. */
 int sandbox_tie_to_parent(pid_t parent);
 
 /* Moves to a process group of its own, so that Ctrl-C in the host's terminal reaches only the host; unblocks all

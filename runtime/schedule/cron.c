@@ -10,8 +10,7 @@
 /* The longest gap: 29 February on a given weekday ("0 0 29 2 *\/7") is at most 40 years away. */
 #define DAYS_AHEAD (41 * 366)
 
-/* --- reading -------------------------------------------------------------------------------------------------------
- */
+/* --- reading --- */
 
 struct cron_field {
         const char *name;
@@ -168,8 +167,7 @@ const char *cron_doubt(const struct cron *cron)
         return NULL;
 }
 
-/* --- the next time -------------------------------------------------------------------------------------------------
- */
+/* --- the next time --- */
 
 /* A day field with a star and a step (*\/2) restricts as well; then both day fields must match. */
 static bool has_day(const struct cron *cron, int64_t days)

@@ -18,8 +18,7 @@
 const char *const schedule_overlaps[] = { "skip", "queue-one", "queue-all", "replace", "allow", NULL };
 const char *const schedule_catchups[] = { "last", "all", "none", NULL };
 
-/* --- reading and writing --------------------------------------------------------------------------------------------
- */
+/* --- reading and writing --- */
 
 struct definition {
         json_t *object;
@@ -246,8 +245,7 @@ struct span schedule_key(const struct schedule *schedule, struct span name)
         return schedule->key ? span_of_text(schedule->key) : name;
 }
 
-/* --- times ----------------------------------------------------------------------------------------------------------
- */
+/* --- times --- */
 
 /* In whole seconds, like the times themselves. */
 static uint64_t jitter_of(const struct schedule *schedule, struct span name)

@@ -13,8 +13,7 @@
 /* Times beyond are refused: their year has more than nine digits. */
 #define TIME_MAX_S (INT64_C(1) << 56)
 
-/* --- the footer: std offset [dst [offset] [,start[/time],end[/time]]] -----------------------------------------------
- */
+/* --- the footer: std offset [dst [offset] [,start[/time],end[/time]]] --- */
 
 struct rule_text {
         const char *at, *end;
@@ -166,8 +165,7 @@ static int64_t rule_offset(const struct zone_rule *rule, int64_t utc, int64_t *r
         return offset;
 }
 
-/* --- the file ------------------------------------------------------------------------------------------------------
- */
+/* --- the file --- */
 
 struct tzif_counts {
         uint32_t ut, standard, leaps, transitions, types, letters;
@@ -286,8 +284,7 @@ bool zone_name_is_good(const char *name)
         return strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+-/") == size;
 }
 
-/* --- looking things up ---------------------------------------------------------------------------------------------
- */
+/* --- looking things up --- */
 
 int64_t zone_offset(const struct zone *zone, int64_t utc, int64_t *ret_until)
 {

@@ -48,8 +48,8 @@
 /* Higher lanes are claimed first; order is kept per key within a lane. */
 enum lane { LANE_HIGH, LANE_NORMAL, LANE_LOW, LANES };
 
-/* All spans are borrowed: from the parsed bytes, or from the caller that fills it in.  Zero and empty mean "not set".
- */
+/* All spans are borrowed: from the parsed bytes, or from the caller that fills it in.  Zero and empty mean "not
+ * set". */
 struct envelope {
         struct span key;     /* empty: the task has none, and its id is used as its key */
         struct span handler; /* [A-Za-z][A-Za-z0-9_-]{0,63} */

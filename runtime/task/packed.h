@@ -27,8 +27,8 @@ static inline bool packed_is(struct span bytes)
  * `shard`.  The lane is not kept: the place in the store implies it. */
 void packed_put_head(struct buffer *to, const struct envelope *envelope, uint32_t shard);
 
-/* Reads a packed envelope.  0, or -EBADMSG with the text set.  Spans point into `bytes`; a made id is written to `id`.
- */
+/* Reads a packed envelope.  0, or -EBADMSG with the text set.  Spans point into `bytes`; a made id is written to
+ * `id`. */
 int packed_parse(struct span bytes, uint32_t shard, char id[TASK_ID_MADE_ROOM], struct envelope *ret_envelope,
         struct error *error);
 

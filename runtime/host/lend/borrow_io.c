@@ -14,8 +14,7 @@
 #include "host/lend/lend_io.h"
 #include "host/lend/seat_outcome.h"
 
-/* --- which are here -------------------------------------------------------------------------------------------------
- */
+/* --- which are here --- */
 
 static struct borrowed *find(const struct lend *l, const struct lend_message *m)
 {
@@ -65,8 +64,7 @@ uint32_t borrow_count_coming(const struct lend *l, uint32_t slot)
         return count;
 }
 
-/* --- from the message to a seat -------------------------------------------------------------------------------------
- */
+/* --- from the message to a seat --- */
 
 /* The handler that serves such tasks here; NULL: none does, or it runs no tasks of other hosts. */
 static struct handler *handler_of(const struct lend *l, struct span name, bool is_worker)
@@ -210,8 +208,7 @@ static void offer(struct borrowed *b, uint64_t now_ms)
         pool_io_offer(&handler_current(handler)->pool_io, &b->pool_task);
 }
 
-/* --- what it says ---------------------------------------------------------------------------------------------------
- */
+/* --- what it says --- */
 
 static bool find_seat(const struct borrowed *b, struct ring_seat_view *ret_seat)
 {
@@ -286,8 +283,7 @@ static void on_reported(struct store_request *request)
         }
 }
 
-/* --- how it ended ---------------------------------------------------------------------------------------------------
- */
+/* --- how it ended --- */
 
 static void put_outcome(struct borrowed *b, const struct settled *settled, uint64_t now_ms)
 {
@@ -367,8 +363,7 @@ void borrow_stop(struct lend *l, const struct lend_message *message, uint64_t no
         pool_io_cancel(b->pool_task.pool_io, &b->pool_task);
 }
 
-/* --- what is due ----------------------------------------------------------------------------------------------------
- */
+/* --- what is due --- */
 
 /* Past its deadline the owner may run the task again, so it must stop here. */
 static void stop(struct borrowed *b)

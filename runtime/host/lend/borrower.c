@@ -4,8 +4,7 @@
 
 #include "base/numbers.h"
 
-/* --- whom to ask ----------------------------------------------------------------------------------------------------
- */
+/* --- whom to ask --- */
 
 void borrower_rang(struct borrower *b)
 {
@@ -158,8 +157,7 @@ uint64_t borrower_due_ms(const struct borrower *b, const struct borrower_seats *
         return due_ms;
 }
 
-/* --- a borrowed task ------------------------------------------------------------------------------------------------
- */
+/* --- a borrowed task --- */
 
 static bool note_start(struct borrower_starts *starts, uint64_t start)
 {

@@ -16,8 +16,7 @@
 #define WORKER_WAIT_MS UINT64_C(300)
 #define HANDLERS_MAX   64u /* handlers whose free seats are offered */
 
-/* --- messages -------------------------------------------------------------------------------------------------------
- */
+/* --- messages --- */
 
 struct outgoing {
         struct store_post post;
@@ -81,8 +80,7 @@ void lend_post(struct lend *l, const uint8_t to[STORE_NONCE_SIZE], const struct 
         (void)post(l, to, message);
 }
 
-/* --- an owner: another host asks ------------------------------------------------------------------------------------
- */
+/* --- an owner: another host asks --- */
 
 /* The polls made for one ASK; each gets a task or none. */
 struct offer {
@@ -185,8 +183,7 @@ void lend_stop_seat(struct lend *l, const struct lent *lent)
         lend_post(l, lent->nonce, &m);
 }
 
-/* --- the mailbox ----------------------------------------------------------------------------------------------------
- */
+/* --- the mailbox --- */
 
 static void on_message(struct lend *l, struct span bytes, uint64_t now_ms)
 {
@@ -282,8 +279,7 @@ void lend_store_answers(struct lend *l)
                 take_mail(l);
 }
 
-/* --- who wants seats ------------------------------------------------------------------------------------------------
- */
+/* --- who wants seats --- */
 
 static void on_set(struct store_request *request)
 {
@@ -338,8 +334,7 @@ static void lender_turn(struct lend *l, uint64_t now_ms)
         }
 }
 
-/* --- free seats -----------------------------------------------------------------------------------------------------
- */
+/* --- free seats --- */
 
 static void on_listed(struct store_request *request)
 {
@@ -432,8 +427,7 @@ static void borrower_turn(struct lend *l, uint64_t now_ms)
         }
 }
 
-/* --- the loop -------------------------------------------------------------------------------------------------------
- */
+/* --- the loop --- */
 
 void lend_turn(struct lend *l, uint64_t now_ms)
 {

@@ -51,8 +51,7 @@ void lend_message_put(struct buffer *to, const struct lend_message *message)
         buffer_free(&task);
 }
 
-/* --- reading --------------------------------------------------------------------------------------------------------
- */
+/* --- reading --- */
 
 static int bad(struct error *error, const char *what)
 {

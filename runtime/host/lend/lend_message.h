@@ -12,7 +12,7 @@
  *
  * Anybody who can write to the store can write to a mailbox: every number, length and text is checked, and a message
  * with an error is refused as a whole.  Numbers are in the machine's byte order; a mark at the beginning shows another
- * one. No I/O. */
+ * one.  No I/O. */
 #ifndef QUIVER_HOST_LEND_LEND_MESSAGE_H
 #define QUIVER_HOST_LEND_LEND_MESSAGE_H
 

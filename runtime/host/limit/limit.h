@@ -1,7 +1,7 @@
 /* limit.h: which tasks may start under the app's limits, and what to ask the limits' homes for.
  *
  * A machine without I/O.  A handler names limits (`limited_by`); a limit has a bucket for each value of what it is
- * `by`. A host holds shares of buckets (store/limits.h) with a local deadline, and a task starts only if each of its
+ * `by`.  A host holds shares of buckets (store/limits.h) with a local deadline, and a task starts only if each of its
  * buckets has a free one: it takes all of them or none.  A task that cannot start waits in its window, on a list of its
  * own.  A task that could not start soon, or would fill the window, is returned to the store and waits there for the
  * name `limit:NAME/VALUE`.
@@ -148,7 +148,7 @@ struct limits {
 };
 
 void limits_free(struct limits *l);
-/* The limit of that name. limits_ensure() makes one without a definition; limits_find() may return NULL. */
+/* The limit of that name.  limits_ensure() makes one without a definition; limits_find() may return NULL. */
 struct limit *limits_ensure(struct limits *l, const char *name);
 struct limit *limits_find(const struct limits *l, const char *name);
 

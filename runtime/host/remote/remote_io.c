@@ -15,8 +15,7 @@
 #include "host/remote/remote_private.h"
 #include "host/shard/shard_io.h"
 
-/* --- which are lent -------------------------------------------------------------------------------------------------
- */
+/* --- which are lent --- */
 
 void remote_watch(struct remotes *r, struct lent *lent)
 {
@@ -122,8 +121,7 @@ static uint64_t ttl_of(const struct handler *handler, const struct lent *lent)
         return settings ? settings->remote.ttl_ms : lent->told_for_ms;
 }
 
-/* --- polls ----------------------------------------------------------------------------------------------------------
- */
+/* --- polls --- */
 
 static void end_poll(
         struct remote_handler *remote, struct work_poll *poll, enum work_verdict verdict, const struct work_task *task)
@@ -202,8 +200,7 @@ bool remotes_pass_on(struct handler *handler, const struct work_task *task)
         return false;
 }
 
-/* --- from the windows to the workers --------------------------------------------------------------------------------
- */
+/* --- from the windows to the workers --- */
 
 static void hand_out(struct handlers *all, struct lent *lent, uint64_t now_ms)
 {
@@ -300,8 +297,7 @@ void remote_feed(struct handler *handler, uint64_t now_ms)
         remote_expire_polls(handler, now_ms);
 }
 
-/* --- what becomes of them --------------------------------------------------------------------------------------------
- */
+/* --- what becomes of them --- */
 
 /* Passes a judged outcome to the shard; the reporter is answered when the outcome is durable. */
 void remote_settle(struct handlers *all, struct lent *lent, struct settled *settled)
@@ -418,8 +414,7 @@ bool remotes_say(struct handlers *all, struct shards *shards, struct work_saying
         return true;
 }
 
-/* --- turns and times -------------------------------------------------------------------------------------------------
- */
+/* --- turns and times --- */
 
 static void look(struct handlers *all, struct lent *lent, uint64_t now_ms)
 {
@@ -522,8 +517,7 @@ uint64_t remotes_due_ms(const struct handlers *all, uint64_t now_ms)
         return due_ms;
 }
 
-/* --- stopping --------------------------------------------------------------------------------------------------------
- */
+/* --- stopping --- */
 
 void remotes_stop_task(struct handlers *all, struct claimed *c, uint64_t now_ms)
 {

@@ -14,8 +14,7 @@
 /* A task is lent only after waiting this long: before that it probably starts here sooner. */
 #define LEND_AFTER_MS UINT64_C(100)
 
-/* --- to the seats ---------------------------------------------------------------------------------------------------
- */
+/* --- to the seats --- */
 
 /* A task that waits in the pool for a seat and could be lent. */
 static struct pool_task *find_in_pool(const struct pool *pool, uint64_t before_ms)
@@ -85,8 +84,7 @@ uint32_t remote_count_wanting(const struct handler *handler, uint32_t max, uint6
         return count;
 }
 
-/* --- back from them -------------------------------------------------------------------------------------------------
- */
+/* --- back from them --- */
 
 void remotes_decline(
         struct handlers *all, uint32_t shard, const struct work_fence *fence, struct span id, uint64_t now_ms)

@@ -23,8 +23,7 @@ static void forget(struct schedules_apply **pass)
         *pass = NULL;
 }
 
-/* --- a pass --------------------------------------------------------------------------------------------------------
- */
+/* --- a pass --- */
 
 static void say(const struct schedules_apply *pass)
 {
@@ -118,8 +117,7 @@ static void begin(struct file_schedules *f)
         step(f);
 }
 
-/* --- what is told --------------------------------------------------------------------------------------------------
- */
+/* --- what is told --- */
 
 static void want_pass(struct file_schedules *f, const struct config *config)
 {

@@ -214,8 +214,7 @@ void http_cancel_task(struct http_exchange *x)
         find(call);
 }
 
-/* --- another lane --------------------------------------------------------------------------------------------------
- */
+/* --- another lane --- */
 
 static void answer_conflict(struct task_act *call, const char *text)
 {
@@ -283,8 +282,7 @@ void http_move_task(struct http_exchange *x)
         find(call);
 }
 
-/* --- another time for a delayed one --------------------------------------------------------------------------------
- */
+/* --- another time for a delayed one --- */
 
 static void on_rescheduled(struct store_request *request)
 {

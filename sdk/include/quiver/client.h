@@ -138,7 +138,7 @@ struct qv_client_task {
  * was stored before and its id is in ret_id.  -ENOTUNIQ: another handler, payload or option was stored under that
  * idempotency key; the id of that task is in ret_id.  -ENOBUFS: the shard has no room for another idempotency key.
  * -EEXIST: with `unique_ms`, there is such a task already; its id is in ret_id.  -EINVAL, -EMSGSIZE: the text names the
- * field.  -EDQUOT: the shard's backlog is full. ret_id may be NULL. */
+ * field.  -EDQUOT: the shard's backlog is full.  ret_id may be NULL. */
 int qv_client_submit(struct qv_client *client, const struct qv_client_task *task, char ret_id[QV_CLIENT_ID_SIZE]);
 
 /* The result for one task of many.  If the call failed: 0 means stored, -ECANCELED not sent; a task with any other
@@ -374,7 +374,7 @@ void qv_client_results_free(struct qv_client_results *results);
 int qv_client_result_history(const struct qv_client_results *results, size_t index, struct qv_client_history *history);
 
 /* Removes consumed results from the store.  Only the handle that consumed them can do this.  Returns how many were
- * refused, because their lease was over and another consumer has taken them. ret_refused, if not NULL, has room for
+ * refused, because their lease was over and another consumer has taken them.  ret_refused, if not NULL, has room for
  * `count` elements and is set to 1 for each refused one, else to 0. */
 int qv_client_commit(
         struct qv_client *client, const struct qv_client_result *items, size_t count, unsigned char *ret_refused);
@@ -424,7 +424,7 @@ struct qv_client_room_page {
 };
 void qv_client_room_page_free(struct qv_client_room_page *page);
 
-/* Appends one entry and wakes the followers.  A missing room is made. ret_number may be NULL.  -EMSGSIZE: larger than
+/* Appends one entry and wakes the followers.  A missing room is made.  ret_number may be NULL.  -EMSGSIZE: larger than
  * the largest payload; -E2BIG: the app has too many rooms.  After -ETIMEDOUT and -ECONNRESET it may or may not have
  * been appended. */
 int qv_client_room_append(

@@ -174,7 +174,7 @@ __attribute__((noreturn)) void qv_mock_crash(struct qv_mock *mock);
  * "config" and "ext" return NULL.  With `result` 0 it works again.  log cannot fail. */
 void qv_mock_fail(struct qv_mock *mock, const char *service, int32_t result);
 
-/* An entry of a room, by its number; NULL: there is none.  Borrowed until qv_mock_free(). ret_size may be NULL. */
+/* An entry of a room, by its number; NULL: there is none.  Borrowed until qv_mock_free().  ret_size may be NULL. */
 const void *qv_mock_room(struct qv_mock *mock, const char *room, uint64_t number, size_t *ret_size);
 
 /* The number of calls of the service so far, failed ones included. */

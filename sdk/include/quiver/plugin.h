@@ -267,7 +267,7 @@ struct qv_plugin {
         void (*close)(void *self) QV_NOEXCEPT;
 
         /* Handles `count` tasks of different keys in one call and writes one outcome for each.  Optional; used when the
-         * handler's batch.max is above 1. outcomes[] is filled with QV_RETRY before the call.
+         * handler's batch.max is above 1.  outcomes[] is filled with QV_RETRY before the call.
          *
          * If the handler has batch.same_key, a key may have several tasks: they stand side by side, in order.  The
          * first of them whose outcome is not QV_DONE ends its key's part of the call: do not start the following ones;
@@ -471,8 +471,8 @@ static inline int32_t qv_config_size(const struct qv_host *host, const char *nam
         return qv_config_in_units(host, name, units, "64KiB", "bytes", fallback, min, max, ret_bytes);
 }
 
-/* A setting with a default.  The number forms return the default, with a warning in the log, if the text is no number.
- */
+/* A setting with a default.  The number forms return the default, with a warning in the log, if the text is no
+ * number. */
 static inline const char *qv_config(const struct qv_host *host, const char *name, const char *fallback)
 {
         const char *text = host->config(host, name);
