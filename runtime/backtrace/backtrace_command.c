@@ -120,7 +120,7 @@ static int ask_addr2line(const struct backtrace_request *request, struct buffer 
         return r;
 }
 
-/* --- all of it --- */
+/* --- the command --- */
 
 static const char *what_is_missing(bool has_places, bool has_lines, int asked)
 {

@@ -15,7 +15,7 @@ static const struct coord_driver *const drivers[] = {
 
 #define SEQUENCE_DIGITS 10u
 
-/* --- what is asked ------------------------------------------------------------------------------------------------ */
+/* --- checking requests ------------------------------------------------------------------------------------------- */
 
 static void check_path(struct coord_request *request, const char *path)
 {

@@ -143,7 +143,7 @@ bool member_is_settled(const struct member *m)
                             : !m->is_there && !m->is_busy;
 }
 
-/* --- the others --- */
+/* --- the other members --- */
 
 static const char *name_of(const struct member_mate *mate)
 {
@@ -339,7 +339,7 @@ void member_follow(struct member *m, bool is_following)
         }
 }
 
-/* --- what the tree tells --- */
+/* --- events of the tree --- */
 
 void member_session(struct member *m, enum coord_state state, uint64_t session)
 {

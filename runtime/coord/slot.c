@@ -37,7 +37,7 @@ static void fail(struct slot *slot, int status, const char *text)
                 slot->events.failed(slot->events.self, status, text);
 }
 
-/* --- which number ------------------------------------------------------------------------------------------------- */
+/* --- choosing a number ------------------------------------------------------------------------------------------- */
 
 static bool is_passed(const struct slot *slot, uint32_t number)
 {

@@ -40,7 +40,7 @@ static struct copied_suspect *find_suspect(struct copied *c, const uint8_t *nonc
         return NULL;
 }
 
-/* --- documents: who a stranger is --- */
+/* --- documents: who holds the leases --- */
 
 static const char *text_of(const json_t *document, const char *name)
 {

@@ -62,7 +62,7 @@ void json_line_free(struct json_line *line)
         *line = (struct json_line){ 0 };
 }
 
-/* --- what is wrong ------------------------------------------------------------------------------------------------ */
+/* --- errors ------------------------------------------------------------------------------------------------------ */
 
 /* Sets the error for a token that was read up to `end`. */
 __attribute__((format(printf, 3, 4))) static int fail_at(

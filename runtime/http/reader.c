@@ -35,7 +35,7 @@ static bool is_token(unsigned char c)
         return isalnum(c) || (c && strchr("!#$%&'*+-.^_`|~", c));
 }
 
-/* --- what the parser calls ---------------------------------------------------------------------------------------- */
+/* --- callbacks of the parser ------------------------------------------------------------------------------------- */
 
 static int on_url(http_parser *parser, const char *at, size_t size)
 {

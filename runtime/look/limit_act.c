@@ -20,7 +20,7 @@ static bool fail(struct limit_act *act, int result)
         return false;
 }
 
-/* --- what is to be set --- */
+/* --- parsing the setting --- */
 
 static int read_count(const char *name, const json_t *value, uint64_t *ret, struct error *error)
 {
@@ -129,7 +129,7 @@ static bool ask_set(struct limit_act *act)
         return look_set_desired(&act->status.look, item);
 }
 
-/* --- its values --- */
+/* --- the values of a limit --- */
 
 static bool take_values(struct limit_act *act)
 {

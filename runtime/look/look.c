@@ -141,7 +141,7 @@ bool look_commit(struct look *look, const struct store_commit *commit)
         return true;
 }
 
-/* --- where tasks are ---------------------------------------------------------------------------------------------- */
+/* --- whereabouts ------------------------------------------------------------------------------------------------- */
 
 enum whereabouts_step {
         WHEREABOUTS_BEGIN,

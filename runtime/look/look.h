@@ -68,7 +68,7 @@ bool look_ask_limit(struct look *look, struct span name, uint64_t cursor);
 bool look_consume(struct look *look, const struct store_consume *consume);
 bool look_commit(struct look *look, const struct store_commit *commit);
 
-/* --- a part of several looks: where tasks are --- */
+/* --- whereabouts, a part of several looks --- */
 
 struct whereabouts_look {
         struct whereabouts w;

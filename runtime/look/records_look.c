@@ -89,7 +89,7 @@ static bool app_next(struct records_look *look)
         return false;
 }
 
-/* --- any of them -------------------------------------------------------------------------------------------------- */
+/* --- the look ---------------------------------------------------------------------------------------------------- */
 
 static bool records_look_next(struct look *base)
 {

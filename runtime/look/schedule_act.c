@@ -251,7 +251,7 @@ static void take_submitted(struct schedule_act *act)
                         &act->error, act->status, "%" PRIu32 " tasks are there, it may be repeated", act->tasks);
 }
 
-/* --- all of it --- */
+/* --- the look --- */
 
 static bool begin_change(struct schedule_act *act)
 {

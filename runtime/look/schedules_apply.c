@@ -258,7 +258,7 @@ static bool put_next(struct schedules_apply *a)
         return false;
 }
 
-/* --- an older one --- */
+/* --- an older configuration --- */
 
 /* Counts the schedules in which the newer configuration differs. */
 static void compare(struct schedules_apply *a)
@@ -311,7 +311,7 @@ static bool unmark_next(struct schedules_apply *a)
         return look_unset_desired(&a->look, span_of_text(a->mark));
 }
 
-/* --- all of it --- */
+/* --- the look --- */
 
 static bool list_next(struct schedules_apply *a)
 {

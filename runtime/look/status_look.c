@@ -31,7 +31,7 @@ static bool has_document(const struct status *status, const struct store_counts 
         return false;
 }
 
-/* --- a closer look at each shard: what waits, by handler; keys that wait; the dead, by group --- */
+/* --- each shard: waiting tasks by handler, keys that wait, the dead by group ------------------------------------- */
 
 /* The states that are sampled. */
 static const enum store_state sampled_states[] = { STATE_QUEUED, STATE_PARKED, STATE_IN_FLIGHT };
@@ -122,7 +122,7 @@ static void take_groups(struct status_look *look)
                 status_add_dead_group(&look->status, &groups->groups[i]);
 }
 
-/* --- all of it ---------------------------------------------------------------------------------------------------- */
+/* --- the look ---------------------------------------------------------------------------------------------------- */
 
 static bool status_look_next(struct look *base)
 {

@@ -26,7 +26,7 @@ bool tasks_state_parse(const char *name, enum tasks_state *ret_state)
         return false;
 }
 
-/* --- what fits ---------------------------------------------------------------------------------------------------- */
+/* --- matching ---------------------------------------------------------------------------------------------------- */
 
 struct span task_last_error(const struct store_listed *task)
 {
@@ -120,7 +120,7 @@ static const struct store_key_info *keys_find(const struct shard_keys *keys, str
         return place ? &keys->list[json_integer_value(place)] : NULL;
 }
 
-/* --- where to look ------------------------------------------------------------------------------------------------ */
+/* --- shards and states ------------------------------------------------------------------------------------------- */
 
 static const enum store_state order[] = { STATE_IN_FLIGHT, STATE_PARKED, STATE_QUEUED, STATE_DELAYED, STATE_DEAD };
 

@@ -165,7 +165,7 @@ void limits_mark_estimated(json_t *limits)
         }
 }
 
-/* --- what its home says --- */
+/* --- the limit's home --- */
 
 json_t *limit_home_as_json(const struct store_limit_look *look)
 {

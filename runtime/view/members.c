@@ -14,7 +14,7 @@
 #define NONCE_TEXT  (2 * STORE_NONCE_SIZE + 1)
 #define NONCE_SHOWN 8
 
-/* --- what the tree holds --- */
+/* --- nodes of the tree --- */
 
 void membership_view_add_member(struct membership_view *view, const char *node, struct span document)
 {
@@ -77,7 +77,7 @@ void membership_view_free(struct membership_view *view)
         *view = (struct membership_view){ 0 };
 }
 
-/* --- what both forms show of a member --- */
+/* --- one member, for JSON and text --- */
 
 struct shown_member {
         const struct assign_member *said; /* NULL: its document cannot be parsed */

@@ -471,7 +471,7 @@ void status_add_total(struct status *status, const struct store_total *total)
         }
 }
 
-/* --- what waits --- */
+/* --- waiting tasks --- */
 
 uint64_t status_shard_waiting(const struct status *status, uint32_t shard)
 {

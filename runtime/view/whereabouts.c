@@ -40,7 +40,7 @@ void whereabouts_free(struct whereabouts *w)
         *w = (struct whereabouts){ 0 };
 }
 
-/* --- what is known --- */
+/* --- gathering --- */
 
 static void set_by_text(json_t *to, struct span name, json_t *value)
 {
@@ -154,7 +154,7 @@ const json_t *whereabouts_of_key(const struct whereabouts *w, struct span key)
         return get_by_text(w->by_key, key);
 }
 
-/* --- why it waits --- */
+/* --- why a task waits --- */
 
 static bool is_paused(const struct whereabouts *w, const char *handler, struct buffer *why)
 {
@@ -360,7 +360,7 @@ static void set_start(json_t *o, const struct whereabouts *w, const struct task_
         (void)json_object_set_new(o, "start", start);
 }
 
-/* --- all of it --- */
+/* --- the result --- */
 
 static const char *state_of(const struct store_listed *task, const struct whereabouts_place *place, bool is_running)
 {

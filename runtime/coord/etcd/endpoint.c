@@ -43,7 +43,7 @@ bool etcd_is_ready(const struct etcd_tree *tree, uint64_t now_ms)
         return tree->is_greeted && (!tree->password || tree->is_open || tree->token) && now_ms >= tree->retry_at_ms;
 }
 
-/* --- when it does not answer ------------------------------------------------------------------------------------- */
+/* --- a server that does not answer ------------------------------------------------------------------------------- */
 
 static uint64_t pause_ms(const struct etcd_tree *tree)
 {

@@ -9,7 +9,7 @@
 #include "base/numbers.h"
 #include "coord/etcd/etcd.h"
 
-/* --- making them ------------------------------------------------------------------------------------------------- */
+/* --- making calls ------------------------------------------------------------------------------------------------ */
 
 static void get_answered(struct etcd_call *call);
 static void children_answered(struct etcd_call *call);

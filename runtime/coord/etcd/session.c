@@ -43,7 +43,7 @@ void etcd_expire(struct etcd_tree *tree, const char *why)
         remote_expired(&tree->remote, why);
 }
 
-/* --- a new one --------------------------------------------------------------------------------------------------- */
+/* --- a new session ----------------------------------------------------------------------------------------------- */
 
 static void beat_failed(struct etcd_call *call)
 {

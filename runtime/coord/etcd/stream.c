@@ -30,7 +30,7 @@ static void begin_again(struct etcd_tree *tree, uint64_t after_ms)
         remote_wake_at(&tree->remote, tree->stream_at_ms);
 }
 
-/* --- what it tells ----------------------------------------------------------------------------------------------- */
+/* --- messages of the stream -------------------------------------------------------------------------------------- */
 
 /* A list of children changes when a child is made or deleted, and when the node itself is, because a reader of a
  * missing node's list waits for that. */

@@ -10,7 +10,7 @@
 #include "base/numbers.h"
 #include "coord/etcd/txn_private.h"
 
-/* --- making one -------------------------------------------------------------------------------------------------- */
+/* --- making a transaction ---------------------------------------------------------------------------------------- */
 
 struct txn_node *txn_look(struct etcd_txn *txn, const char *path)
 {

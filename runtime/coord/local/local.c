@@ -97,7 +97,7 @@ static void forget(struct coord_request *request)
         request->driver = NULL;
 }
 
-/* --- what the worker says ---------------------------------------------------------------------------------------- */
+/* --- messages from the worker ------------------------------------------------------------------------------------ */
 
 static void opened(struct local_coord *local, struct job *job)
 {

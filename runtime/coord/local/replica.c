@@ -164,7 +164,7 @@ static void apply(struct replica *replica, struct span payload)
         replica->has_changed = true;
 }
 
-/* --- a log of what is true now ------------------------------------------------------------------------------------ */
+/* --- a new log with the current state ---------------------------------------------------------------------------- */
 
 static void begin(struct buffer *b, enum record_kind kind, uint64_t writer, uint64_t call)
 {

@@ -80,7 +80,7 @@ void own_session_drop(struct own_session *own, const struct folder *folder)
         *own = (struct own_session){ .fd = -1 };
 }
 
-/* --- the others -------------------------------------------------------------------------------------------------- */
+/* --- sessions of other processes --------------------------------------------------------------------------------- */
 
 static void peer_open_pidfd(struct peer *peer, int epoll_fd, const struct tree_session *session)
 {

@@ -22,7 +22,7 @@ void own_session_beat(struct own_session *own, uint64_t now_ms);
 /* Unlocks the file and removes the session's files. */
 void own_session_drop(struct own_session *own, const struct folder *folder);
 
-/* --- the others -------------------------------------------------------------------------------------------------- */
+/* --- sessions of other processes --------------------------------------------------------------------------------- */
 
 struct peer {
         uint64_t id;

@@ -55,7 +55,7 @@ static void no_trouble(struct worker *worker)
         worker_note_session(worker, COORD_ALIVE, worker->own.tree.id);
 }
 
-/* --- one turn ---------------------------------------------------------------------------------------------------- */
+/* --- a turn of the thread ---------------------------------------------------------------------------------------- */
 
 /* Reads new records, and checks that the folder is still the one that others see. */
 static int refresh(struct worker *worker, struct error *error)

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "coord/redis/redis_tree.h"
 
-/* --- making them ------------------------------------------------------------------------------------------------- */
+/* --- making calls ------------------------------------------------------------------------------------------------ */
 
 static void get_answered(struct tree_op *op);
 static void children_answered(struct tree_op *op);

@@ -110,7 +110,7 @@ static void beat_answered(struct zk *zk, struct zk_call *call)
         (void)remote_prove(&zk->remote, (uint64_t)zk->id.client_id, false);
 }
 
-/* --- what the client tells --------------------------------------------------------------------------------------- */
+/* --- events of the client ---------------------------------------------------------------------------------------- */
 
 static void connected(struct zk *zk, const struct session_post *session)
 {

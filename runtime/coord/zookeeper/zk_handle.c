@@ -120,7 +120,7 @@ static void post_failed(struct zk_handle *handle, const struct error *error)
         zk_handle_post(handle, &failed->post);
 }
 
-/* --- what the client's threads call ------------------------------------------------------------------------------ */
+/* --- callbacks on the client's threads --------------------------------------------------------------------------- */
 
 /* The client's pipe and sockets are not close-on-exec; all our other descriptors are.  Until a connection is up, a
  * child may inherit its socket: a runner closes what it inherits. */

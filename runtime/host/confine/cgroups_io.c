@@ -25,7 +25,7 @@ struct cgroup_ended {
         char path[CGROUP_PATH_MAX];
 };
 
-/* --- may it? --- */
+/* --- whether groups may be made --- */
 
 /* systemd marks delegated groups with an extended attribute; only root can set the trusted one. */
 static bool is_marked(const char *own)

@@ -121,7 +121,7 @@ void dispatch_look(struct dispatch *d, const struct shard_set *changed)
                 d->pools[pool].may_be_stored = true;
 }
 
-/* --- what cannot start here --- */
+/* --- tasks that cannot start here --- */
 
 static void return_from(struct dispatch *d, const struct shard_set *set, uint32_t pool, uint64_t now_ms)
 {
@@ -432,7 +432,7 @@ struct claimed *dispatch_follow(
         return c;
 }
 
-/* --- to other hosts' seats --- */
+/* --- tasks for other hosts' seats --- */
 
 struct claimed *dispatch_next_to_lend(
         struct dispatch *d, uint32_t pool, uint64_t before_ms, uint64_t now_ms, struct shard **ret_shard)

@@ -23,7 +23,7 @@ struct reload_job {
 
 static void begin(struct reload *r);
 
-/* --- who asked --- */
+/* --- askers and answers --- */
 
 static struct reload_asker *take(struct reload_asker **list)
 {
@@ -235,7 +235,7 @@ static void make_plan(struct reload_job *job, enum plan_verb *verbs)
         }
 }
 
-/* --- carrying it out --- */
+/* --- carrying out the plan --- */
 
 static struct history_entry *record(struct reload_job *job, const struct reload_item *item)
 {
@@ -444,7 +444,7 @@ bool reload_is_busy(const struct reload *r)
         return false;
 }
 
-/* --- what it says about itself --- */
+/* --- the status document --- */
 
 static json_t *generation_json(const struct generation *generation)
 {

@@ -29,7 +29,7 @@ bool reload_order_find(struct reload_order *order, const char *nonce, const stru
         return false;
 }
 
-/* --- what is said of it --- */
+/* --- the texts --- */
 
 /* Cuts between two characters: half a UTF-8 character is not valid JSON. */
 static void set_text(char to[RELOAD_ORDER_TEXT + 1], struct buffer *text)

@@ -66,7 +66,7 @@ static struct rollout_version *find_waiting(const struct rollout *r)
         return g;
 }
 
-/* --- from one to the next --- */
+/* --- from one version to the next --- */
 
 static void drain(struct rollout_version *g, uint64_t now_ms, struct rollout_actions *actions)
 {

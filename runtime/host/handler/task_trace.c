@@ -15,7 +15,7 @@
 /* A longer wait comes from a wrong submission time. */
 #define WAIT_MAX_NS (UINT64_C(365 * 86400) * NS_PER_S)
 
-/* --- which trace it is part of ----------------------------------------------------------------------------------- */
+/* --- finding the trace ------------------------------------------------------------------------------------------- */
 
 void task_trace_of(const struct traces *traces, const struct task_start *start, struct task_trace *ret)
 {

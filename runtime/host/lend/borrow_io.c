@@ -14,7 +14,7 @@
 #include "host/lend/lend_io.h"
 #include "host/lend/seat_outcome.h"
 
-/* --- which are here --- */
+/* --- the borrowed tasks --- */
 
 static struct borrowed *find(const struct lend *l, const struct lend_message *m)
 {
@@ -208,7 +208,7 @@ static void offer(struct borrowed *b, uint64_t now_ms)
         pool_io_offer(&handler_current(handler)->pool_io, &b->pool_task);
 }
 
-/* --- what it says --- */
+/* --- heartbeats and reports --- */
 
 static bool find_seat(const struct borrowed *b, struct ring_seat_view *ret_seat)
 {
@@ -283,7 +283,7 @@ static void on_reported(struct store_request *request)
         }
 }
 
-/* --- how it ended --- */
+/* --- outcomes --- */
 
 static void put_outcome(struct borrowed *b, const struct settled *settled, uint64_t now_ms)
 {
@@ -363,7 +363,7 @@ void borrow_stop(struct lend *l, const struct lend_message *message, uint64_t no
         pool_io_cancel(b->pool_task.pool_io, &b->pool_task);
 }
 
-/* --- what is due --- */
+/* --- a turn of the loop --- */
 
 /* Past its deadline the owner may run the task again, so it must stop here. */
 static void stop(struct borrowed *b)

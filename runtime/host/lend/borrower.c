@@ -4,7 +4,7 @@
 
 #include "base/numbers.h"
 
-/* --- whom to ask --- */
+/* --- choosing an owner to ask --- */
 
 void borrower_rang(struct borrower *b)
 {

@@ -43,7 +43,7 @@
 #include "store/store.h"
 #include "worker/fence.h"
 
-/* --- whom to ask --- */
+/* --- choosing an owner to ask --- */
 
 #define BORROWER_IDLE_MS  UINT64_C(10)   /* a seat is offered after it has been free for this long */
 #define BORROWER_ASK_MS   UINT64_C(2000) /* an ASK without an answer is given up after this */

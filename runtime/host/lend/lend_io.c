@@ -279,7 +279,7 @@ void lend_store_answers(struct lend *l)
                 take_mail(l);
 }
 
-/* --- who wants seats --- */
+/* --- the `wanting` record --- */
 
 static void on_set(struct store_request *request)
 {

@@ -10,7 +10,7 @@
 
 #define AGAIN_MS 1000
 
-/* --- who is there --- */
+/* --- members --- */
 
 static void told(struct membership *m, const char *name, uint64_t created, struct span data)
 {

@@ -18,7 +18,7 @@
 /* Minimum time between two reports of load. */
 #define LOAD_EVERY_MS 15000
 
-/* --- what is assigned --- */
+/* --- the assignment --- */
 
 /* Returns the generation of the assignment; 0: it cannot be read. */
 static uint64_t take_assign(struct membership *m, struct span text)

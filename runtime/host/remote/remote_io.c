@@ -15,7 +15,7 @@
 #include "host/remote/remote_private.h"
 #include "host/shard/shard_io.h"
 
-/* --- which are lent --- */
+/* --- the lent tasks --- */
 
 void remote_watch(struct remotes *r, struct lent *lent)
 {
@@ -297,7 +297,7 @@ void remote_feed(struct handler *handler, uint64_t now_ms)
         remote_expire_polls(handler, now_ms);
 }
 
-/* --- what becomes of them --- */
+/* --- outcomes and reports --- */
 
 /* Passes a judged outcome to the shard; the reporter is answered when the outcome is durable. */
 void remote_settle(struct handlers *all, struct lent *lent, struct settled *settled)

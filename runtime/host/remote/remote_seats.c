@@ -84,7 +84,7 @@ uint32_t remote_count_wanting(const struct handler *handler, uint32_t max, uint6
         return count;
 }
 
-/* --- back from them --- */
+/* --- outcomes from the seats --- */
 
 void remotes_decline(
         struct handlers *all, uint32_t shard, const struct work_fence *fence, struct span id, uint64_t now_ms)

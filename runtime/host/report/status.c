@@ -208,7 +208,7 @@ static char *as_text(json_t *document)
         }
 }
 
-/* --- when to write it --- */
+/* --- writing the document --- */
 
 static void on_due(uv_timer_t *timer);
 
@@ -323,7 +323,7 @@ static void put(struct host_status *r, char *document, uint64_t now_ms)
         store_status_put(r->view.shards->store, &r->put);
 }
 
-/* --- what runs --- */
+/* --- the document of running tasks --- */
 
 static void on_put_running(struct store_request *request)
 {

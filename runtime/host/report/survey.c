@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/numbers.h"
 
-/* --- what waits --- */
+/* --- waiting tasks --- */
 
 static uint64_t age_of(const struct survey *survey, const struct claimed *c, uint64_t now_ms, uint64_t wall_ms)
 {
@@ -27,7 +27,7 @@ static void see_claimed(
         h->age_ms = max_u64(h->age_ms, age_of(survey, c, now_ms, wall_ms));
 }
 
-/* --- what runs --- */
+/* --- running tasks --- */
 
 static void note_long(struct survey *survey, uint64_t now_ms, const struct survey_running *running)
 {

@@ -117,7 +117,7 @@ static void begin(struct file_schedules *f)
         step(f);
 }
 
-/* --- what is told --- */
+/* --- events --- */
 
 static void want_pass(struct file_schedules *f, const struct config *config)
 {

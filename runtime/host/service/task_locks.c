@@ -30,7 +30,7 @@ static void answer(struct task_lock *l, int status, uint64_t number)
                 (void)pool_call_answer(call, status, number, 0);
 }
 
-/* --- what the recipe tells --------------------------------------------------------------------------------------- */
+/* --- events of the recipe ---------------------------------------------------------------------------------------- */
 
 static void on_released(void *self)
 {

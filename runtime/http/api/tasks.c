@@ -103,7 +103,7 @@ static void end(struct task_act *call, unsigned status, json_t *body)
         http_answer_json(x, status, body);
 }
 
-/* --- looking for it ----------------------------------------------------------------------------------------------- */
+/* --- finding the task -------------------------------------------------------------------------------------------- */
 
 static void on_cancelled(struct store_request *request);
 
@@ -282,7 +282,7 @@ void http_move_task(struct http_exchange *x)
         find(call);
 }
 
-/* --- another time for a delayed one --- */
+/* --- rescheduling a delayed task --- */
 
 static void on_rescheduled(struct store_request *request)
 {
@@ -337,7 +337,7 @@ void http_reschedule_task(struct http_exchange *x)
         find(call);
 }
 
-/* --- a dead one --------------------------------------------------------------------------------------------------- */
+/* --- a dead task ------------------------------------------------------------------------------------------------- */
 
 static void on_dead_done(struct store_request *request)
 {
@@ -378,7 +378,7 @@ static void act_on_dead(struct http_exchange *x, enum store_dead_verb verb)
         store_dead(x->services->store, &call->dead);
 }
 
-/* --- a dead one with another payload ------------------------------------------------------------------------------ */
+/* --- a dead task with another payload ---------------------------------------------------------------------------- */
 
 /* The new task is stored even if removing the dead one failed: somebody may have dropped or requeued that one
  * meanwhile. */

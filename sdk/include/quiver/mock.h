@@ -142,7 +142,7 @@ int32_t qv_mock_handle(struct qv_mock *mock, struct qv_mock_task *task);
 void qv_mock_set_same_key(struct qv_mock *mock, int is_same_key);
 uint32_t qv_mock_handle_many(struct qv_mock *mock, struct qv_mock_task *const *tasks, uint32_t count);
 
-/* --- what a host may do meanwhile --- */
+/* --- events on the host's side --- */
 
 /* Raises stop for the running tasks; if none runs, for the next start.  Any thread. */
 void qv_mock_stop(struct qv_mock *mock);
