@@ -79,8 +79,7 @@ struct coord_options {
         const char *sentinel_user, *sentinel_password, *store_sentinel_user, *store_sentinel_password;
         struct tls_files tls;              /* etcd+tls, rediss */
         struct tls_files store_tls;        /* for url "redis" */
-        const struct coord_events *events; /* NULL: a visitor, without watches and ephemeral nodes, and without a
-                                            * session if the driver can do without one */
+        const struct coord_events *events; /* NULL: a visitor, without watches, ephemeral nodes and usually a session */
 };
 
 struct coord_request {

@@ -57,8 +57,7 @@ struct coord {
         uint64_t session;
         uint64_t session_ms;
         uint64_t answered_ms;
-        struct coord_request *requests;  /* requests under way, in order of starting (utlist); from coord_begin() to
-                                          * coord_finish() */
+        struct coord_request *requests;  /* under way, in order of starting (utlist) */
         uint64_t noted[COORD_NOTED_MAX]; /* hashes of the last texts that coord_note() has logged */
         unsigned noted_count;
 };

@@ -11,8 +11,7 @@
 
 struct leader_events {
         void (*gained)(void *self);
-        void (*lost)(void *self); /* called once after gained(): the leader resigned, its session ended, or somebody
-                                   * removed its node */
+        void (*lost)(void *self); /* once after gained(): it resigned, or its session or node is gone */
 };
 
 struct leader {

@@ -92,8 +92,7 @@ static void on_got(struct coord_request *request)
                 m->is_there = false;
                 create(m);
         } else if (request->status == -EBADMSG || m->get.stat.owner != m->session) {
-                delete (m); /* the node of an earlier session, which would go with that session, or a node that no
-                             * session holds */
+                delete (m); /* a node of an earlier session, or one that no session holds */
         } else {
                 if (!m->is_there)
                         m->told_edition = 0; /* overwrite it, whatever version it has */

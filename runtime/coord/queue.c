@@ -244,8 +244,7 @@ static void verified(struct queue *queue)
                 queue->token = queue->get.stat.created;
                 queue->step = queue->wants ? QUEUE_LOOK : QUEUE_REMOVE;
         } else if (!status || status == -EBADMSG) {
-                queue->step = QUEUE_REMOVE; /* the node of an earlier session, which would go with that session, or a
-                                             * node that no session holds */
+                queue->step = QUEUE_REMOVE; /* of an earlier session, or one that no session holds */
         } else if (status == -ENOENT) {
                 lose(queue);
         } else if (!is_unknown(status)) {

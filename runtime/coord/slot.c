@@ -302,7 +302,7 @@ static void on_done(struct coord_request *request)
         if (request->status == -ECANCELED)
                 return;
         if (request->status == -EOWNERDEAD)
-                slot->session = 0; /* until the next session is told */
+                slot->session = 0; /* until the next session is reported */
         if (slot->is_stale || request->status == -EOWNERDEAD) {
                 slot->is_stale = slot->is_held = false;
                 slot->step = SLOT_REST;

@@ -49,7 +49,7 @@ struct http_access {
         struct strings hosts; /* the host names that we answer to, without a port */
 };
 
-/* Who asks. */
+/* The client of a request. */
 struct http_who {
         unsigned roles;
         char name[HTTP_NAME_MAX + 1]; /* the token's name, "uid 1000", or "" */

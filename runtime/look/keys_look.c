@@ -7,7 +7,7 @@
 #include "view/json.h"
 #include "view/key.h"
 
-#define CLAIMED_SEEN 4096u /* tasks in flight that are searched for those of a key */
+#define CLAIMED_SEEN 4096u /* tasks in flight that are searched for a key's tasks */
 /* With more tasks than this before it, the first task of a side queue is not searched for: it would take too long. */
 #define HEAD_BEHIND_MAX 100000u
 

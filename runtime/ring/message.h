@@ -86,8 +86,7 @@ struct runner_ready {
         uint32_t flags;
         bool has_many;
         const char *unread; /* settings that init did not read, comma-separated; may be "" */
-        const char *notes;  /* limits that have no effect on this machine, for instance because Landlock is missing; may
-                             * be "" */
+        const char *notes;  /* limits without effect on this machine, such as a missing Landlock; may be "" */
         struct rehearsal rehearsal;
 };
 

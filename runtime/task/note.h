@@ -46,9 +46,8 @@ struct task_note {
         uint32_t interruptions;
         uint32_t laters;        /* how often the handler answered LATER */
         uint64_t started_epoch; /* a start was recorded in this epoch and has not ended; 0: none */
-        struct span holder;     /* valid with started_epoch: who runs it, a host's nonce or a worker's name */
-        uint64_t until_ms;      /* valid with started_epoch: nobody else starts it before this store time; 0: no such
-                                 * time */
+        struct span holder;     /* with started_epoch: who runs it, a host's nonce or a worker's name */
+        uint64_t until_ms;      /* with started_epoch: nobody else starts it before this store time; 0: none */
         uint32_t merged;        /* number of tasks merged into it */
         uint64_t merged_ms;     /* when the last one was merged, store time */
         bool is_debounced;      /* it has already waited for others to merge */

@@ -37,8 +37,7 @@ struct dispatch_pool {
         unsigned urgent_lane;          /* the lane for which urgent shards are asked */
         struct dispatch_shard *urgent; /* the next urgent shard to ask */
         uint32_t urgent_left;          /* tasks that urgent shards may still give */
-        uint32_t burst_max;            /* tasks that one shard gives before the next shard's turn; 0: not computed
-                                        * yet */
+        uint32_t burst_max;            /* tasks per turn of a shard; 0: not computed yet */
         struct {
                 uint32_t shard; /* the shard that gives tasks now; SHARD_SET_NONE: none */
                 enum lane lane; /* the lane of the tasks that it gives */
@@ -59,8 +58,7 @@ struct dispatch {
         uint32_t shards_count;
         struct dispatch_shard *urgent;
         struct shard_set ready[LANES]; /* shards that may have a ready task; removed when found to have none */
-        struct shard_set suspects;     /* shards that may have a suspect or a marked task; removed when found to have
-                                        * none */
+        struct shard_set suspects;     /* shards that may have a suspect or a marked task; likewise */
         uint32_t next_limited;         /* the shard at which the next look at limited tasks begins */
         struct dispatch_pool *pools;
         struct routes routes; /* as many pools as here */

@@ -57,8 +57,7 @@ struct handler {
         const struct handler_config *limited; /* the settings that its limits came from; NULL: none */
         struct remote_handler remote;         /* its workers, and its tasks that run elsewhere */
         struct lender lender;                 /* decides when the handler wants seats of other hosts */
-        uint64_t free_ms;                     /* since when it has free seats to lend; 0: it has none, or no host wants
-                                               * any */
+        uint64_t free_ms;                     /* since when it has free seats to lend; 0: none, or not wanted */
         char refused[256]; /* why no generation could be made; "": it has one, or was never refused */
 };
 

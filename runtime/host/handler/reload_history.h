@@ -19,8 +19,7 @@ struct history_entry {
         char version[64];    /* the plugin's own version */
         uint64_t at_ms;      /* wall time of the latest outcome */
         char by[64];         /* "start", "SIGHUP", "quiver reload" */
-        const char *outcome; /* "waiting", "starting", "serving", "good", "unproven", "refused", "held back", "rolled
-                                back", "superseded", "removed" */
+        const char *outcome; /* "waiting", "starting", "serving", "removed", or one of history_outcomes */
         char text[256];      /* the reason, if there is one */
 };
 

@@ -55,8 +55,7 @@ struct rollout_policy {
         uint64_t probation_ms;    /* 0: none */
         uint32_t probation_tasks; /* probation ends early after this many done tasks */
         uint32_t crashes_max;     /* rolled back at this many crashes, if more than one per ten done tasks */
-        uint32_t failures_max;    /* rolled back at this many failures if no task was done; 0: only when probation
-                                   * ends */
+        uint32_t failures_max;    /* rolled back at this many failures and none done; 0: only at the end */
         uint32_t live_max;        /* generations with processes; further ones wait.  A rollback may exceed it by one */
 };
 
@@ -75,7 +74,7 @@ enum rollout_event_kind {
         ROLLOUT_PROPOSED,  /* generation, with id and runners_wanted set: a new version */
         ROLLOUT_READY,     /* generation: one of its runners is ready */
         ROLLOUT_FAILED,    /* generation: one of its runners could not start */
-        ROLLOUT_STUCK,     /* generation: it is quarantined, so many of its runners died */
+        ROLLOUT_STUCK,     /* generation: quarantined, because too many of its runners died */
         ROLLOUT_ENDED,     /* generation, outcome: one of its tasks has ended */
         ROLLOUT_EMPTY,     /* generation: no process is left */
         ROLLOUT_WITHDRAWN, /* the handler was removed */

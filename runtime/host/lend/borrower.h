@@ -127,8 +127,7 @@ struct borrowed_time {
 /* The starts of one shard that have come here.  Zero-initialised: none. */
 struct borrower_starts {
         uint64_t epoch, start;                 /* the latest start */
-        uint8_t has_come[BORROWER_STARTS / 8]; /* bitmap of the last BORROWER_STARTS starts, by start number modulo
-                                                * BORROWER_STARTS */
+        uint8_t has_come[BORROWER_STARTS / 8]; /* bitmap, by start number modulo BORROWER_STARTS */
 };
 
 /* Whether the start comes for the first time; notes it.  A start too far behind the latest counts as a repetition: its

@@ -40,13 +40,10 @@ struct limit_bucket {
         uint64_t granted;                 /* rate: unused tokens; concurrency: all shares */
         uint64_t until_ms;                /* deadline of what was granted */
         uint64_t in_use;                  /* concurrency: running tasks */
-        uint64_t stopping;                /* concurrency: running tasks that were told to stop because their share is
-                                           * lost */
-        uint64_t adopted;                 /* concurrency: tasks that ran when we got their shard, not reported to the
-                                           * home yet */
+        uint64_t stopping;                /* concurrency: running tasks told to stop, their share being lost */
+        uint64_t adopted;                 /* concurrency: ran when we got their shard, unknown to the home */
         uint64_t adopted_asked;           /* concurrency, while is_asking: how many of `adopted` the call reports */
-        uint64_t passed_on;               /* concurrency: tasks at workers that run on under the next owner of their
-                                           * shard */
+        uint64_t passed_on;               /* concurrency: run on at workers under the next owner */
         uint64_t pass_on_ms;              /* passed_on: by then the next owners have adopted them */
         uint64_t kept;                    /* concurrency, while is_asking: shares that the call does not give back */
         uint64_t ask_ms;                  /* when to ask for more */

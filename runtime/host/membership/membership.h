@@ -55,7 +55,7 @@ struct assigner_work {
 };
 
 struct membership {
-        /* Who we are, and whom to tell; set by the caller. */
+        /* Our identity and our callbacks; set by the caller. */
         const char *name;
         uint8_t nonce[STORE_NONCE_SIZE];
         uint32_t weight;

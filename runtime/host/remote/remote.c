@@ -83,8 +83,7 @@ bool lent_wants_more(const struct lent *lent, uint64_t ttl_ms, uint64_t now_ms)
 enum outcome lent_silence(const struct lent *lent, bool is_timeout)
 {
         if (lent->is_seat)
-                return OUTCOME_INTERRUPTED; /* a host's silence never blames the handler: the host ended for a reason of
-                                             * its own */
+                return OUTCOME_INTERRUPTED; /* a silent host never blames the handler */
         if (is_timeout)
                 return OUTCOME_TIMED_OUT;
         return lent->claimed->silences >= REMOTE_SILENCES_FREE ? OUTCOME_CRASHED : OUTCOME_INTERRUPTED;

@@ -32,8 +32,7 @@ struct survey_handler {
          * may count them. */
         uint64_t waiting_lanes[LANES], running_lanes[LANES];
         uint64_t longest_ms; /* how long the longest has been running; 0: none runs */
-        uint64_t age_ms;     /* of the oldest waiting or running task, since its submission if known, else since its
-                              * claim; 0: none */
+        uint64_t age_ms;     /* of the oldest task, since its submission, or else its claim; 0: none */
 };
 
 struct survey_running {

@@ -125,8 +125,7 @@ struct qv_client_task {
          * wait for one of those returns the first one's outcome.  Needs a key */
         bool merge;
         uint64_t debounce_ms;   /* how long the first one waits for others to merge, at most a day; implies `merge` */
-        uint64_t not_before_ms; /* the task is not started before this time, in unix milliseconds, and not before
-                                 * delay_ms */
+        uint64_t not_before_ms; /* not started before this unix time in milliseconds, nor before delay_ms */
 };
 #define QV_CLIENT_TASK_INIT                                                                                            \
         {                                                                                                              \
@@ -298,8 +297,7 @@ enum {
         QV_CLIENT_FINISH_LATER = 2,       /* like RETRY at no cost, up to the handler's later.max times */
         QV_CLIENT_FINISH_REJECT = 3,      /* no attempt will help: the task is dead */
         QV_CLIENT_FINISH_UNAVAILABLE = 4, /* the handler cannot work now at all: it pauses */
-        QV_CLIENT_FINISH_LIMITED = 5      /* an overloaded service: the task's limits are closed for retry_after_ms, and
-                                           * it waits at no cost */
+        QV_CLIENT_FINISH_LIMITED = 5      /* overload: closes the task's limits for retry_after_ms, at no cost */
 };
 
 struct qv_client_finish {
@@ -498,8 +496,7 @@ int qv_client_unlock(struct qv_client_lock *lock);
 /* Events, reported in order and each once. */
 enum qv_client_notice_kind {
         QV_CLIENT_ELECTED = 1, /* we lead; `token` is larger than that of every leader before */
-        QV_CLIENT_LOST = 2,    /* we no longer lead: the session is gone, or somebody broke it.  We are a candidate
-                                * again */
+        QV_CLIENT_LOST = 2,    /* we no longer lead: the session is gone or was broken.  We stand again */
         QV_CLIENT_ASKED = 3, /* somebody wants another leader (`quiver elect NAME --resign`): call qv_client_resign() */
         QV_CLIENT_RESIGNED = 4, /* we have resigned, and others may lead */
         QV_CLIENT_JOINED = 5,   /* the member `name` is there, with its data */
