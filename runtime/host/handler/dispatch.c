@@ -295,7 +295,7 @@ static struct claimed *take_urgent(struct dispatch *d, uint32_t pool, enum lane 
                 uint32_t shard = (uint32_t)(p->urgent - d->by_shard);
                 p->urgent = p->urgent->next;
                 struct claimed *c = take(d, shard, pool, lane, now_ms);
-                /* The shard's ready tasks may all be another pool's. */
+                /* What it has ready may all be for another pool. */
                 if (c || !window_has_ready(&d->shards[shard]->window) || !shard_is_held(d->shards[shard]))
                         end_urgency(d, shard);
                 if (!c)

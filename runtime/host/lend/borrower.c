@@ -257,7 +257,7 @@ void borrowed_refused(struct borrowed_time *t)
         bool is_held = t->state == BORROWED_HELD && !t->has_ended;
         t->is_calling = false;
         if (is_held)
-                t->until_ms = 0; /* BORROWED_STOP follows at once; the task is over once no seat has it */
+                t->until_ms = 0; /* it is stopped at once, and the task is over once no seat has it */
         else
                 t->state = BORROWED_OVER;
 }
