@@ -78,8 +78,7 @@ struct assignment {
         uint32_t shards_count;
         struct assign_owner *owners; /* members that have shards or may get some; sorted by nonce, unique */
         uint32_t owners_count;
-        struct assign_giver
-                *givers; /* members that owned shards and own none now; sorted by nonce, unique, none an owner */
+        struct assign_giver *givers; /* members that owned shards and own none now; sorted by nonce, unique */
         uint32_t givers_count;
 };
 

@@ -46,9 +46,8 @@ struct remote_handler {
 
 /* All tasks that a host has lent.  Zero-initialised is empty. */
 struct remotes {
-        struct lent *all; /* hash */
-        struct lent
-                *watched; /* looked at in every turn of the loop: they start, end, or a report waits for an answer */
+        struct lent *all;     /* hash */
+        struct lent *watched; /* looked at in every turn: they start, end, or a report waits for its answer */
         struct lent *resting; /* handed out, with nothing to do until a report or a deadline */
         uint64_t due_ms;      /* the earliest deadline of a resting task; UINT64_MAX: none */
 };
