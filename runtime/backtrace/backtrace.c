@@ -23,8 +23,7 @@ static bool next_line(struct span *text, struct span *ret)
         return true;
 }
 
-/* --- the request ----------------------------------------------------------------------------------------------------
- */
+/* --- the request --- */
 
 bool backtrace_begin(struct buffer *request, const char *plugin)
 {
@@ -85,8 +84,7 @@ int backtrace_parse(struct span bytes, struct backtrace_request *ret)
         return 0;
 }
 
-/* --- the text -------------------------------------------------------------------------------------------------------
- */
+/* --- the text --- */
 
 static bool is_address(struct span line)
 {
@@ -117,7 +115,7 @@ void backtrace_divide(struct span output, struct backtrace_source *sources, size
         }
 }
 
-/* "src/row:12 (discriminator 3)" as "row:12"; empty if it is not known. */
+/* "src/row:12 (discriminator 3)" as "row:12"; empty if it is unknown. */
 static struct span short_place(struct span place)
 {
         const char *slash = memrchr(place.data, '/', place.size);
@@ -132,7 +130,7 @@ static struct span short_place(struct span place)
         return place.size && place.data[0] != '?' ? place : (struct span){ 0 };
 }
 
-/* At most BACKTRACE_NAME_MAX bytes; a template's name may have thousands. */
+/* Cuts the name to BACKTRACE_NAME_MAX bytes; a template's name may have thousands. */
 static void put_name(struct buffer *to, struct span name, backtrace_demangle_fn *demangle)
 {
         char mangled[BACKTRACE_REQUEST_MAX / 64];
@@ -149,7 +147,7 @@ static void put_name(struct buffer *to, struct span name, backtrace_demangle_fn 
         free(readable);
 }
 
-/* " (mine.so)", from the end of a frame's line; empty: there is none. */
+/* " (mine.so)", from the end of a frame's line; empty: none. */
 static struct span file_of(struct span line)
 {
         const char *open = memrchr(line.data, '(', line.size);
@@ -158,7 +156,7 @@ static struct span file_of(struct span line)
         return (struct span){ open - 1, (size_t)(line.data + line.size - open + 1) };
 }
 
-/* The name with which a frame's line begins: "name+0x12 (file)". */
+/* The name at the beginning of a frame's line: "name+0x12 (file)". */
 static struct span name_of(struct span line)
 {
         size_t size = 0;
@@ -179,7 +177,7 @@ bool backtrace_put_line(
                 here = short_place(place);
                 is_known |= here.size > 0;
                 if (!rest.size)
-                        break; /* the frame itself, which has a line already */
+                        break; /* the frame itself, which already has a line */
                 put_name(to, function, demangle);
                 buffer_put(to, file_of(line).data, file_of(line).size);
                 if (here.size)
@@ -194,8 +192,7 @@ bool backtrace_put_line(
         return is_known;
 }
 
-/* --- the answer -----------------------------------------------------------------------------------------------------
- */
+/* --- the answer --- */
 
 const char *backtrace_next(struct span *answer)
 {

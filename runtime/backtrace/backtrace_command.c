@@ -18,18 +18,18 @@
 
 #define CPU_SECONDS_MAX 3
 #define MEMORY_MAX      ((rlim_t)1 << 30) /* debug information of a large plugin */
-#define OUTPUT_MAX      ((size_t)1 << 20) /* of addr2line */
+#define OUTPUT_MAX      ((size_t)1 << 20) /* of addr2line's output */
 #define PLACES_MAX      BACKTRACE_LINES_MAX
 
-/* What it reads may be wrong on purpose: a name or a file that makes its reader spin or grow ends this process and
- * nothing else.  The parent kills it if it waits. */
+/* The input may be hostile: a name or a file that makes its reader loop or grow only ends this process.  The parent
+ * kills it if it takes too long. */
 static void limit_myself(pid_t parent)
 {
         const struct rlimit cpu = { CPU_SECONDS_MAX, CPU_SECONDS_MAX };
         const struct rlimit memory = { MEMORY_MAX, MEMORY_MAX };
         const struct rlimit output = { BACKTRACE_ANSWER_MAX, BACKTRACE_ANSWER_MAX };
         const struct rlimit none = { 0, 0 };
-        (void)setpgid(0, 0); /* addr2line is killed with it */
+        (void)setpgid(0, 0); /* so that addr2line is killed with it */
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != parent)
                 _exit(EXIT_FAILURE);
@@ -55,13 +55,12 @@ static int read_all(int fd, size_t max, struct buffer *to)
         }
 }
 
-/* --- names ----------------------------------------------------------------------------------------------------------
- */
+/* --- names --- */
 
 typedef char *cxa_demangle_fn(const char *name, char *to, size_t *size, int *status);
-static cxa_demangle_fn *cxa_demangle; /* NULL: there is no C++ library here */
+static cxa_demangle_fn *cxa_demangle; /* NULL: no C++ library on this machine */
 
-/* Quiver itself is not linked with the C++ library, and a host never loads it. */
+/* Loaded at run time: Quiver is not linked with the C++ library, and a host never loads it. */
 static void find_demangler(void)
 {
         void *library = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
@@ -75,8 +74,7 @@ static char *demangle(const char *name)
         return cxa_demangle ? cxa_demangle(name, NULL, NULL, &status) : NULL;
 }
 
-/* --- file and line --------------------------------------------------------------------------------------------------
- */
+/* --- file and line --- */
 
 static _Noreturn void exec_addr2line(int out, char *const *args)
 {
@@ -89,7 +87,7 @@ static _Noreturn void exec_addr2line(int out, char *const *args)
         _exit(errno == ENOENT ? 127 : 126);
 }
 
-/* Asks addr2line about each line that has a place.  0 with its output; -ENOENT: it is not installed. */
+/* Asks addr2line about each line with a place.  0 with its output; -ENOENT: it is not installed. */
 static int ask_addr2line(const struct backtrace_request *request, struct buffer *output)
 {
         static char numbers[PLACES_MAX][24];
@@ -122,8 +120,7 @@ static int ask_addr2line(const struct backtrace_request *request, struct buffer 
         return r;
 }
 
-/* --- all of it ------------------------------------------------------------------------------------------------------
- */
+/* --- the command --- */
 
 static const char *what_is_missing(bool has_places, bool has_lines, int asked)
 {
@@ -174,6 +171,6 @@ int cmd_trace(int argc, char **argv)
         find_demangler();
         answer(&request, &text);
         ssize_t n = text.size <= BACKTRACE_ANSWER_MAX ? write(STDOUT_FILENO, text.data, text.size) : -1;
-        /* The destructors of the C++ library are not needed. */
+        /* Skips the destructors of the C++ library. */
         _exit(n == (ssize_t)text.size ? EXIT_SUCCESS : EXIT_FAILURE);
 }

@@ -15,7 +15,7 @@ void *arena_take(struct arena_chunk **arena, size_t size);
 void *arena_room(struct arena_chunk **arena, size_t size);
 /* A copy of `bytes`, followed by a NUL that is not counted. */
 struct span arena_copy(struct arena_chunk **arena, struct span bytes);
-/* Frees all of it but a piece that the next use begins with. */
+/* Frees everything except one chunk, which the next use starts with. */
 void arena_reset(struct arena_chunk **arena);
 void arena_free(struct arena_chunk *arena);
 

@@ -5,7 +5,7 @@
 
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/* -1: it is none. */
+/* -1: not a digit of base64. */
 static int value_of(char digit)
 {
         const char *at = digit ? strchr(digits, digit) : NULL;
@@ -43,7 +43,7 @@ int base64_decode(struct span text, struct buffer *to)
                         buffer_put(to, &byte, 1);
                 }
         }
-        /* One digit alone stands for nothing. */
+        /* A single last digit has less than a byte. */
         return text.size % 4 == 1 ? -EINVAL : 0;
 }
 
@@ -58,7 +58,7 @@ bool base64_is_exact(struct span text, size_t *ret_size)
         for (size_t i = 0; i < digits_count; i++)
                 if (value_of(text.data[i]) < 0)
                         return false;
-        /* The last digit has 2 or 4 bits more than the bytes: they are zero. */
+        /* The unused 2 or 4 bits of the last digit must be zero. */
         int spare = padding == 2 ? 15 : padding == 1 ? 3 : 0;
         if (spare && value_of(text.data[digits_count - 1]) & spare)
                 return false;

@@ -1,4 +1,4 @@
-/* base64.h: bytes as text, as RFC 4648 says, with padding. */
+/* base64.h: base64 with padding, as in RFC 4648. */
 #ifndef QUIVER_BASE_BASE64_H
 #define QUIVER_BASE_BASE64_H
 
@@ -7,11 +7,11 @@
 
 void base64_put(struct buffer *to, const void *data, size_t size);
 
-/* Appends what the text stands for; padding may be missing.  0 or -EINVAL, and then some of it may be there. */
+/* Appends the decoded bytes; padding may be missing.  0, or -EINVAL after appending a part. */
 int base64_decode(struct span text, struct buffer *to);
 
-/* Whether it is what base64_put() writes for some bytes, and how many these are: no text stands for the same bytes as
- * another, and no byte is left out. */
+/* Whether the text is exactly what base64_put() writes for some bytes, and their number.  Every byte string has one
+ * such text. */
 bool base64_is_exact(struct span text, size_t *ret_size);
 
 #endif

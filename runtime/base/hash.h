@@ -7,7 +7,7 @@
 
 #define HASH_START UINT64_C(0xcbf29ce484222325)
 
-/* The hash of the bytes that gave `hash`, followed by these; start with HASH_START. */
+/* Continues `hash` with these bytes; start with HASH_START. */
 static inline uint64_t hash_bytes(uint64_t hash, const uint8_t *data, size_t size)
 {
         for (size_t i = 0; i < size; i++)

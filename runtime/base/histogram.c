@@ -29,7 +29,7 @@ void histogram_join(struct histogram *h, const struct histogram *more)
 struct histogram histogram_since(const struct histogram *now, const struct histogram *before)
 {
         struct histogram since = { .sum_s = now->sum_s > before->sum_s ? now->sum_s - before->sum_s : 0 };
-        /* A handler that was removed takes what it had counted with it. */
+        /* A count shrinks when a handler was removed with its counts. */
         for (uint32_t i = 0; i <= HISTOGRAM_BOUNDS; i++)
                 since.counts[i] = now->counts[i] > before->counts[i] ? now->counts[i] - before->counts[i] : 0;
         return since;

@@ -15,7 +15,7 @@
 #include "base/log/journal.h"
 #include "base/strings.h"
 
-/* The longest line, its head included, is within what a pipe takes as one write. */
+/* Limits a line, with its head, to what a pipe takes in one write. */
 #define PAIRS_MAX (LOG_LINE_MAX - 96)
 
 static enum log_level highest = LEVEL_INFO;
@@ -88,7 +88,7 @@ static void write_logfmt(const struct log_head *head, const char *pairs)
         write_line(line, (size_t)n);
 }
 
-/* Lines that the journal had no room for are told of with the first for which it has. */
+/* The number of lines that the journal had no room for is reported with the next line that it takes. */
 static int send_to_journal(const struct log_head *head, const char *pairs)
 {
         char datagram[LOG_FORMATTED_MAX], lost[128];
@@ -146,7 +146,7 @@ int log_to_file(const char *path, struct error *error)
         (void)close(fd);
         if (r < 0)
                 return error_set(error, r, "cannot write to the log file %s: %s", path, strerror(-r));
-        char *copy = text_copy(path); /* `path` may be what log_file_get() gave */
+        char *copy = text_copy(path); /* copied, because `path` may come from log_file_get() */
         free(file_path);
         file_path = copy;
         return 0;

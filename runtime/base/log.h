@@ -2,8 +2,8 @@
  *
  *         time=2026-11-16T10:00:00.123Z level=info event=takeover shard=7 epoch=42 from=host-a after_ms=10312
  *
- * A line is one write(2), so lines of several processes do not mix.  Level error means that someone must act.  What a
- * line is about has the same name in every line: task, key, handler, shard, trace. */
+ * A line is one write(2), so lines of several processes do not mix.  Level error means that someone must act.  A field
+ * has the same name in every line: task, key, handler, shard, trace. */
 #ifndef QUIVER_BASE_LOG_H
 #define QUIVER_BASE_LOG_H
 
@@ -26,16 +26,16 @@ const char *log_level_name(int level);
 /* False if no level has that name. */
 bool log_level_parse(const char *name, enum log_level *ret_level);
 
-/* FORMAT_LOGFMT until the first call.  `journal` is the path of the journal's socket, asked for by FORMAT_JOURNAL
- * alone. 0, or -errno with the text set. */
+/* FORMAT_LOGFMT until the first call.  `journal` is the path of the journal's socket, used by FORMAT_JOURNAL only.  0,
+ * or -errno with the text set. */
 int log_set_format(enum log_format format, const char *journal, struct error *error);
 
 enum log_format log_format_get(void);
 /* The path that log_set_format() was given; NULL without a journal. */
 const char *log_journal_get(void);
 
-/* Makes the file the process's standard error, and so that of its log and of the guard; made if it is not there, for
- * this user only.  Called again, after the file was renamed, it makes a new one.  0, or -errno with the text set. */
+/* Makes the file the process's standard error, and thereby its log and the guard's; creates it for this user only.
+ * Called again after the file was renamed, it creates a new one.  0, or -errno with the text set. */
 int log_to_file(const char *path, struct error *error);
 /* The path that log_to_file() was given; NULL: none. */
 const char *log_file_get(void);

@@ -1,8 +1,8 @@
-/* memory.h: memory that is there.
+/* memory.h: allocation that never fails.
  *
  * The one rule of all of runtime/: running out of memory ends the process.  A host that cannot allocate a few bytes
- * cannot keep its promises either; its guard returns its leases, and what was not committed runs elsewhere.  What is
- * large because somebody else said so (a payload, a reply, a document) is bounded where it is read, before this. */
+ * cannot keep its promises either; its guard returns its leases, and uncommitted tasks run elsewhere.  Sizes that come
+ * from outside (a payload, a reply, a document) are bounded where they are read. */
 #ifndef QUIVER_BASE_MEMORY_H
 #define QUIVER_BASE_MEMORY_H
 
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The struct that `pointer` is the member `member` of. */
+/* The struct that contains `pointer` as its `member`. */
 #define container_of(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
 
 static inline void *memory_or_abort(void *memory)
@@ -20,7 +20,7 @@ static inline void *memory_or_abort(void *memory)
         return memory;
 }
 
-/* Each is the caller's: free().  A size of 0 gives a pointer that may be freed. */
+/* The caller frees the result.  A size of 0 gives a pointer that may be freed. */
 static inline void *memory_alloc(size_t size)
 {
         return memory_or_abort(malloc(size ? size : 1));

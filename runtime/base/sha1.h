@@ -1,4 +1,4 @@
-/* sha1.h: SHA-1 (FIPS 180-4), by which Redis names scripts.  For nothing else: it does not protect against anybody. */
+/* sha1.h: SHA-1 (FIPS 180-4), by which Redis names scripts.  Not for security. */
 #ifndef QUIVER_BASE_SHA1_H
 #define QUIVER_BASE_SHA1_H
 

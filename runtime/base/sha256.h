@@ -1,4 +1,4 @@
-/* sha256.h: SHA-256 (FIPS 180-4), for names and digests that strangers choose.  Not for passwords. */
+/* sha256.h: SHA-256 (FIPS 180-4), for names and digests of untrusted input.  Not for passwords. */
 #ifndef QUIVER_BASE_SHA256_H
 #define QUIVER_BASE_SHA256_H
 
@@ -7,7 +7,7 @@
 
 #define SHA256_SIZE 32u
 
-/* Zero it with sha256_init(), feed it any number of times, and end it once. */
+/* Initialise with sha256_init(), feed it any number of times, end it once. */
 struct sha256 {
         uint32_t state[8];
         uint64_t size; /* bytes fed so far */

@@ -1,7 +1,7 @@
-/* thread_signals.h: the signals that our own threads leave to the program.
+/* thread_signals.h: the signals that our own threads block, so that the program's main thread gets them.
  *
- * All but those of a fault: one that is blocked when a thread causes it ends the process at once, without the program's
- * handler, which may have a terminal to restore. */
+ * All except those of a fault: a blocked signal that a thread causes itself ends the process at once, without the
+ * program's handler, which may have a terminal to restore. */
 #ifndef QUIVER_BASE_THREAD_SIGNALS_H
 #define QUIVER_BASE_THREAD_SIGNALS_H
 

@@ -7,11 +7,11 @@
 
 #define HOUR_S 3600
 #define DAY_S  86400
-/* Beyond it no year has four digits. */
+/* The last second of year 9999. */
 #define TIME_MAX_S INT64_C(253402300799)
 
 struct timestamp {
-        struct tm tm; /* as it is written */
+        struct tm tm; /* as written */
         unsigned ms;
         bool has_date, has_zone;
         int zone_s;
@@ -56,7 +56,7 @@ static bool take_date(const char **at, struct timestamp *t)
                (take_char(at, 'T') || take_char(at, 't') || take_char(at, ' '));
 }
 
-/* What is finer than a millisecond is cut. */
+/* Digits beyond milliseconds are cut. */
 static bool take_fraction(const char **at, struct timestamp *t)
 {
         unsigned scale = 100;
@@ -101,15 +101,15 @@ static bool is_same_time(const struct tm *a, const struct tm *b)
                a->tm_hour == b->tm_hour && a->tm_min == b->tm_min && a->tm_sec == b->tm_sec;
 }
 
-/* How many times the local clock shows it, and the first of them.  Not by mktime() alone, which chooses one of two, or
- * another: every second that may be meant is looked at through the zone. */
+/* How often the local clock shows this time, and the first of these seconds.  mktime() alone chooses one of two or
+ * another time, so every candidate second is converted and compared. */
 static unsigned local_seconds(const struct tm *wanted, time_t *ret_first)
 {
         struct tm plain = *wanted;
         struct tm shown;
         unsigned found = 0;
         time_t utc = timegm(&plain);
-        /* Zones are up to 14 hours off, in steps of a quarter of an hour. */
+        /* Zones differ from UTC by up to 14 hours, in steps of a quarter of an hour. */
         for (time_t at = utc - 15 * HOUR_S; at <= utc + 15 * HOUR_S; at += HOUR_S / 4)
                 if (localtime_r(&at, &shown) && is_same_time(&shown, wanted) && !found++)
                         *ret_first = at;
@@ -133,7 +133,7 @@ static int take_local(struct timestamp *t, const char *text, uint64_t now_ms, in
                 struct tm tomorrow = t->tm;
                 tomorrow.tm_mday++;
                 tomorrow.tm_isdst = 0;
-                (void)timegm(&tomorrow); /* the date of the day after */
+                (void)timegm(&tomorrow); /* normalises to the next day's date */
                 t->tm = tomorrow;
                 found = local_seconds(&t->tm, &first);
         }

@@ -27,9 +27,9 @@ const char *units_format_ns(char text[UNITS_TEXT_MAX], uint64_t ns);
 /* "512 B", "1.5 KiB", "64 MiB". */
 const char *units_format_bytes(char text[UNITS_TEXT_MAX], uint64_t bytes);
 
-/* Two digits a byte, lower case, and a NUL: 2 * size + 1 bytes.  Returns `text`. */
+/* Two lower-case digits per byte, and a NUL: 2 * size + 1 bytes.  Returns `text`. */
 const char *units_hex(char *text, const void *bytes, size_t size);
-/* Back: exactly two digits a byte, lower case.  False if it is anything else. */
+/* The reverse: exactly two lower-case digits per byte.  False for anything else. */
 bool units_hex_read(const char *text, size_t text_size, uint8_t *ret_bytes, size_t size);
 
 #endif

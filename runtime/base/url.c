@@ -166,7 +166,7 @@ static int parse_hosts(struct url *url, char *list, const struct scheme *scheme,
         return 0;
 }
 
-/* Of ZooKeeper and of etcd. */
+/* For ZooKeeper and etcd. */
 static int parse_chroot(struct url *url, const char *tail, struct error *error)
 {
         size_t size = tail ? strlen(tail) : 0;
@@ -265,7 +265,7 @@ static bool is_same_text(const char *a, const char *b)
         return a == b || (a && b && !strcmp(a, b));
 }
 
-/* A Redis server has one port for TLS and another without: going over to TLS does not make it another one. */
+/* A Redis server has another port for TLS, so with and without TLS the ports may differ. */
 static bool has_common_host(const struct url *a, const struct url *b)
 {
         bool has_other_port = url_is_redis(a) && a->is_tls != b->is_tls;

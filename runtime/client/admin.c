@@ -22,7 +22,7 @@ CALL_START(remembered_list)
 /* --- tasks -------------------------------------------------------------------------------------------------------- */
 
 struct found {
-        char merged_into[TASK_ID_MAX + 1]; /* "": not so */
+        char merged_into[TASK_ID_MAX + 1]; /* "": it was not merged */
         void (*found)(void *self, const struct store_listed *task);
         void *self;
         bool is_there;
@@ -78,7 +78,7 @@ static void take_place(void *self, const struct store_listed *task)
 
 int client_cancel(struct qv_client *client, struct span id, bool *ret_is_pending, struct error *error)
 {
-        /* It may move on between the look and the act: then look again.  A task cannot move for ever. */
+        /* The task may change its state between finding and acting: then search again.  It cannot do so for ever. */
         for (int tries = 0;; tries++) {
                 struct found_place place = { 0 };
                 int r = client_find(client, id, take_place, &place, error);
@@ -119,7 +119,7 @@ static void take_move(void *self, const struct store_listed *task)
 int client_move(struct qv_client *client, struct span id, enum lane lane, bool is_forced, bool *ret_is_pending,
         struct error *error)
 {
-        /* It may be claimed between the look and the act: then look again. */
+        /* The task may be claimed between finding and acting: then search again. */
         for (int tries = 0;; tries++) {
                 struct wanted_move wanted = { .lane = lane, .is_forced = is_forced };
                 int r = client_find(client, id, take_move, &wanted, error);
@@ -385,7 +385,7 @@ struct remembered {
         bool is_end;
 };
 
-/* On the client's thread. */
+/* Called on the client's thread. */
 static void take_remembered(struct client_call *call)
 {
         struct remembered *to = call->self;

@@ -1,8 +1,8 @@
-/* call.h: the inside of the client library: any store request as a call that blocks.
+/* call.h: the inside of the client library: any store request as a blocking call.
  *
  * A handle has a thread that runs a loop, and the loop drives the store.  A call lives on its caller's stack: the
- * caller fills in the request, the client's thread starts it and takes what the caller wants from the reply, the caller
- * wakes up.  client.h is built on this, and so are the commands that look and intervene (client/admin.h). */
+ * caller fills in the request, the client's thread starts it and takes what the caller wants from the reply, then the
+ * caller wakes up. client.h is built on this, and so are the commands that read and act (client/admin.h). */
 #ifndef QUIVER_CLIENT_CALL_H
 #define QUIVER_CLIENT_CALL_H
 
@@ -17,15 +17,15 @@
 #include "store/schedules.h"
 #include "store/store.h"
 
-/* Zero it, fill in the first three and the request. */
+/* Zero it, then set the first three fields and the request. */
 struct client_call {
-        /* Hands the request to the store.  CALL_START() makes one. */
+        /* Starts the request at the store.  CALL_START() defines one. */
         void (*start)(struct qv_client *client, struct client_call *call);
-        /* Takes what is wanted from the reply, while what it points to is there.  On the client's thread, and only
-         * after success; NULL: nothing is. */
+        /* Copies what is wanted from the reply, whose memory is then freed.  On the client's thread, and only after
+         * success; may be NULL. */
         void (*take)(struct client_call *call);
-        void *self;      /* take()'s */
-        bool is_patient; /* waiting is what it is for */
+        void *self;      /* for take() */
+        bool is_patient; /* waiting is its purpose, so it is never reported as slow */
 
         union {
                 struct store_request request;
@@ -75,34 +75,34 @@ struct client_call {
                 store_##op(client_store(client), &call->op);                                                           \
         }
 
-/* Starts the request and waits for it.  Any thread but the client's.  0, or -errno with the text. */
+/* Starts the request and waits for it.  Any thread except the client's.  0, or -errno with the text set. */
 int client_call(struct qv_client *client, struct client_call *call, struct error *error);
 
-/* For a program whose user waits with it: slow() is called on the caller's thread when a call of any handle, opening
- * included, has had no answer for a second.  Set before the first handle is opened. */
+/* For an interactive program: slow() is called on the caller's thread when a call of any handle, opening included, has
+ * had no answer for a second.  Set it before the first handle is opened. */
 void client_when_slow(void (*slow)(void *self), void *self);
 
-/* Opens a store as asked, whatever that is: tests make one with may_create.  `*options` is only read. */
+/* Opens a store with any options; tests create one with may_create.  `*options` is only read. */
 int client_open(const struct store_options *options, struct qv_client **ret_client, struct error *error);
 
-/* Borrowed; for the client's thread. */
+/* Borrowed; only for the client's thread. */
 struct store *client_store(struct qv_client *client);
 
 /* The rooms that the handle follows (client/follow.c); on the client's thread. */
 struct client_follows *client_follows(struct qv_client *client);
 struct uv_loop_s *client_loop(struct qv_client *client);
 
-/* Under which name the handle consumes results. */
+/* The nonce under which the handle consumes results. */
 const uint8_t *client_consumer(const struct qv_client *client);
 
-/* What was found when it was opened. */
+/* The store's description from when it was opened. */
 const struct store_info *client_store_info(const struct qv_client *client);
 
-/* The state folder of the configuration that it was opened with; NULL: there is none.  Set once, by who opens it. */
+/* The state folder of the configuration that the handle was opened with; NULL: none.  Set once, by the opener. */
 void client_set_state(struct qv_client *client, const char *state);
 const char *client_state(const struct qv_client *client);
 
-/* This thread's error text, emptied: every function of client.h begins with it. */
+/* This thread's error text, emptied.  Every function of client.h begins with it. */
 struct error *client_error_start(void);
 
 #endif

@@ -29,7 +29,7 @@ struct qv_client {
         struct client_tree tree;
         struct client_ids ids;
 
-        pthread_mutex_t lock; /* what follows */
+        pthread_mutex_t lock; /* guards what follows */
         struct client_call *waiting;
         struct client_call **waiting_end;
         bool is_closing;
@@ -87,8 +87,8 @@ static struct client_call *call_of(struct store_request *request)
         return container_of(request, struct client_call, request);
 }
 
-/* The call is gone as soon as its caller has woken up: nothing may touch it after the post.  No lock is taken here: a
- * caller that wakes up only to wait for it would be woken twice. */
+/* The call's memory is gone as soon as its caller has woken up: nothing may touch it after the post.  No lock is taken
+ * here, because the caller would wake up only to wait for it. */
 static void on_done(struct store_request *request)
 {
         struct client_call *call = call_of(request);
@@ -145,7 +145,7 @@ void client_when_slow(void (*slow)(void *self), void *self)
         tell_slow_self = self;
 }
 
-/* Whether it has ended within a second. */
+/* Whether the call has ended within a second. */
 static bool ends_soon(struct client_call *call)
 {
         struct timespec until;
@@ -179,7 +179,7 @@ int client_call(struct qv_client *client, struct client_call *call, struct error
         *client->waiting_end = call;
         client->waiting_end = &call->next;
         (void)pthread_mutex_unlock(&client->lock);
-        /* Who finds others waiting knows that the client's thread was woken for them. */
+        /* If other calls already wait, the client's thread was woken for them. */
         if (is_first)
                 (void)uv_async_send(&client->wake);
         wait_for(call);
@@ -189,7 +189,7 @@ int client_call(struct qv_client *client, struct client_call *call, struct error
         return 0;
 }
 
-/* The program's signals are for the program's threads. */
+/* The thread blocks the program's signals. */
 static int start_thread(struct qv_client *client)
 {
         sigset_t all;

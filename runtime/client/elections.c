@@ -1,4 +1,4 @@
-/* elections.c: elections for programs.  A candidacy lives on the client's thread; what happens is told in order. */
+/* elections.c: elections for programs.  A candidacy lives on the client's thread; its events are queued in order. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,9 +20,9 @@ struct qv_client_election {
         struct client_listener listener;
         uv_timer_t timer;
         struct told told;
-        struct client_call *call; /* that waits for the end */
+        struct client_call *call; /* waits for the end */
         bool stands_again;
-        bool is_asked; /* that was told */
+        bool is_asked; /* ASKED was reported */
 };
 
 /* --- on the client's thread --------------------------------------------------------------------------------------- */
@@ -68,7 +68,7 @@ static void on_retry(uv_timer_t *timer)
                 queue_look(&e->queue);
 }
 
-/* It is tried again. */
+/* The request is repeated. */
 static void on_failed(void *self, int status, const char *text)
 {
         struct qv_client_election *e = self;
@@ -106,7 +106,7 @@ static void start_standing(struct qv_client *client, struct client_call *call)
 static void resign(struct qv_client_election *e, bool stands_again)
 {
         e->stands_again = stands_again;
-        /* Who has no place has left. */
+        /* Without a place there is nothing to leave. */
         if (!queue_leave(&e->queue))
                 on_left(e);
 }

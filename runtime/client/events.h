@@ -1,4 +1,4 @@
-/* events.h: a task's history as client.h shows it, copied behind what it belongs to. */
+/* events.h: a task's history in the form of client.h, copied behind its owner. */
 #ifndef QUIVER_CLIENT_EVENTS_H
 #define QUIVER_CLIENT_EVENTS_H
 
@@ -7,7 +7,7 @@
 
 #include "task/note.h"
 
-/* A copy of the text with its NUL at *at, which moves past it. */
+/* Copies the text with a NUL to *at, and moves *at past it. */
 static inline const char *text_put(char **at, struct span text)
 {
         char *start = *at;
@@ -18,7 +18,7 @@ static inline const char *text_put(char **at, struct span text)
         return start;
 }
 
-/* How many events there are, and the bytes that their texts take. */
+/* The number of events, and the bytes that their texts take. */
 static inline size_t events_measure(struct span events, size_t *ret_bytes)
 {
         struct note_event event;
@@ -29,7 +29,7 @@ static inline size_t events_measure(struct span events, size_t *ret_bytes)
         return count;
 }
 
-/* `to` has room for all of them, *at for their texts. */
+/* Copies the events to `to` and their texts to *at; both have enough room. */
 static inline void events_copy(struct span events, struct qv_client_event *to, char **at)
 {
         struct note_event event;

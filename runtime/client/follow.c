@@ -16,9 +16,9 @@
 #include "client/call.h"
 #include "client/room_page.h"
 
-#define FOLLOW_MS (10u * 60u * 1000u) /* what the doorbell is armed for */
-#define AGAIN_MS  200u                /* after a read that failed */
-#define PAGES_MAX 8u                  /* that wait for the program; more stay in the store */
+#define FOLLOW_MS (10u * 60u * 1000u) /* how long the doorbell stays armed */
+#define AGAIN_MS  200u                /* pause after a failed read */
+#define PAGES_MAX 8u                  /* pages that wait for the program; further entries stay in the store */
 
 struct waiting_page {
         struct waiting_page *next;
@@ -30,22 +30,22 @@ struct qv_client_follow {
         char *name;
         uint32_t shard;
 
-        /* The client's thread alone. */
+        /* Used by the client's thread only. */
         struct qv_client_follow *prev, *next;
         struct store_room_read read;
         uv_timer_t timer;
         uint64_t from;
         bool is_reading;
-        bool is_rung; /* since the read under way was started */
+        bool is_rung; /* the bell rang since the current read was started */
         bool is_closing;
 
-        pthread_mutex_t lock; /* what follows */
+        pthread_mutex_t lock; /* guards what follows */
         pthread_cond_t came;
         struct waiting_page *pages;
         unsigned pages_count;
-        bool is_full;   /* reading waits until the program has taken a page */
+        bool is_full;   /* reading waits until the program takes a page */
         bool is_over;   /* the handle was closed */
-        bool has_ended; /* the client's thread has forgotten it */
+        bool has_ended; /* the client's thread has dropped it */
         int ready_fd;   /* readable while there are pages */
 };
 
@@ -85,7 +85,7 @@ static void deliver(struct qv_client_follow *f, struct qv_client_room_page *page
         (void)pthread_mutex_unlock(&f->lock);
 }
 
-/* Where to read on.  Of a room that was made anew all is new. */
+/* The next number to read.  A room that was made again is read from its beginning. */
 static uint64_t next_of(const struct qv_client_follow *f, const struct store_room_read *read)
 {
         if (read->entries_count)
@@ -107,7 +107,7 @@ static void on_read(struct store_request *request)
         if (request->status == -ECANCELED)
                 return;
         if (request->status) {
-                /* The store is away; it is asked again until it is back. */
+                /* The store does not answer; the read is repeated until it does. */
                 (void)uv_timer_start(&f->timer, on_timer, AGAIN_MS, 0);
                 return;
         }
@@ -179,7 +179,7 @@ void follows_close(struct client_follows *follows)
 
 /* --- on the callers' ---------------------------------------------------------------------------------------------- */
 
-/* One step on the client's thread, which needs no answer of the store. */
+/* A step on the client's thread that needs no answer of the store. */
 struct follow_step {
         void (*run)(struct qv_client_follow *f);
         struct qv_client_follow *follow;
@@ -225,7 +225,7 @@ int qv_client_room_follow(struct qv_client *client, const char *room, uint64_t f
         pthread_condattr_t attributes;
         if (!room || !ret)
                 return error_set(error, -EINVAL, "%s: is NULL", room ? "ret_follow" : "room");
-        /* A name that cannot be, and a store that does not answer, are told now. */
+        /* Reports an invalid name or a store that does not answer now. */
         int r = client_room_last(client, room, &last, error);
         if (r < 0)
                 return r;

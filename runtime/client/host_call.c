@@ -18,7 +18,7 @@
 #define READ_SIZE    65536u
 #define BUSY_WAIT_MS 10
 
-/* Until the descriptor is ready, or the time is over. */
+/* Waits until the descriptor is ready, or until end_ms. */
 static int wait_for(int fd, short events, uint64_t end_ms)
 {
         for (;;) {
@@ -34,7 +34,7 @@ static int wait_for(int fd, short events, uint64_t end_ms)
         }
 }
 
-/* By the folder's descriptor: the address of a socket is short, and the folder's path may be long. */
+/* Connects through the folder's descriptor, because a socket's address is short and the folder's path may be long. */
 static int connect_once(int folder_fd, const char *name)
 {
         struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -57,7 +57,7 @@ static int connect_to(const char *state, const char *name, uint64_t end_ms)
         if (folder_fd < 0)
                 return -errno;
         int fd;
-        /* A full backlog gives no sign when it is not full any more. */
+        /* There is no event for a backlog that has room again, so this polls. */
         while ((fd = connect_once(folder_fd, name)) == -EAGAIN && clock_boot_ms() < end_ms)
                 (void)poll(NULL, 0, BUSY_WAIT_MS);
         (void)close(folder_fd);
@@ -68,7 +68,7 @@ static int send_all(int fd, struct span bytes, uint64_t end_ms)
 {
         while (bytes.size) {
                 ssize_t n = send(fd, bytes.data, bytes.size, MSG_NOSIGNAL);
-                /* One that refuses a request before it has read all of it has said why. */
+                /* A host that refuses a request before it has read all of it has already answered. */
                 if (n < 0 && errno == EPIPE)
                         return 0;
                 if (n < 0 && errno != EAGAIN && errno != EINTR)

@@ -14,7 +14,7 @@ void http_answer_free(struct http_answer *a)
         *a = (struct http_answer){ 0 };
 }
 
-/* Without the blanks around it. */
+/* The text without surrounding blanks. */
 static struct span trim(struct span s)
 {
         while (s.size && (s.data[0] == ' ' || s.data[0] == '\t'))
@@ -32,7 +32,7 @@ static int digit_value(char c)
         return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : 16;
 }
 
-/* A whole number to the base, digits only.  0, -EBADMSG, or -EMSGSIZE if it is larger than a body may be. */
+/* A whole number in that base, digits only.  0, -EBADMSG, or -EMSGSIZE if it exceeds the largest body. */
 static int read_number(struct span text, unsigned base, uint64_t *ret_number)
 {
         uint64_t number = 0;
@@ -71,7 +71,7 @@ static int take_status(struct http_answer *a, struct span line)
         return 0;
 }
 
-/* The head is over: what comes next. */
+/* The head is complete: chooses what follows. */
 static int begin_body(struct http_answer *a)
 {
         if (a->status < 200) {
@@ -95,7 +95,7 @@ static int take_field(struct http_answer *a, struct span line)
         if (!line.size)
                 return begin_body(a);
         const char *colon = memchr(line.data, ':', line.size);
-        /* A name with a blank in or before it is a folded line, or read in another way by others. */
+        /* A name with a blank in or before it is a folded line, or is parsed differently by others. */
         if (!colon || colon == line.data || memchr(line.data, ' ', (size_t)(colon - line.data)) ||
                 memchr(line.data, '\t', (size_t)(colon - line.data)))
                 return -EBADMSG;
@@ -151,12 +151,12 @@ static int take_line(struct http_answer *a, struct span line)
         }
 }
 
-/* Up to the end of the line, if it is there. */
+/* Feeds bytes up to the end of the line, if it is there. */
 static int feed_line(struct http_answer *a, struct span *bytes)
 {
         const char *end = memchr(bytes->data, '\n', bytes->size);
         size_t size = end ? (size_t)(end - bytes->data) + 1 : bytes->size;
-        /* A chunk's own lines are counted by what they frame: a large body has many. */
+        /* The lines between chunks do not count towards the head: a large body has many. */
         bool is_counted = a->part != ANSWER_CHUNK && a->part != ANSWER_CHUNK_END;
         if (a->line.size + size > HTTP_ANSWER_HEAD_MAX || (is_counted && a->head_bytes + size > HTTP_ANSWER_HEAD_MAX))
                 return -EMSGSIZE;

@@ -1,7 +1,7 @@
-/* http_answer.h: reads the bytes of one HTTP/1.1 answer: a status and a body of known length, or in chunks.
+/* http_answer.h: parses one HTTP/1.1 answer: a status and a body of known length or in chunks.
  *
- * Strict, since whatever listens on a socket may answer: a head or a body that is too large, two lengths, a length
- * beside chunks, or no length at all is refused.  Plain data, no I/O, no clock. */
+ * Strict, because any program may answer on a socket: a head or body that is too large, two lengths, a length beside
+ * chunks, or no length at all is refused.  Plain data, no I/O, no clock. */
 #ifndef QUIVER_CLIENT_HTTP_ANSWER_H
 #define QUIVER_CLIENT_HTTP_ANSWER_H
 
@@ -11,7 +11,7 @@
 #include "base/buffer.h"
 #include "base/span.h"
 
-#define HTTP_ANSWER_HEAD_MAX ((size_t)16 * 1024)         /* of all lines that are not the body */
+#define HTTP_ANSWER_HEAD_MAX ((size_t)16 * 1024)         /* all lines except the body */
 #define HTTP_ANSWER_BODY_MAX ((size_t)128 * 1024 * 1024) /* the largest payload in base64, and more */
 
 enum http_answer_part {
@@ -24,7 +24,7 @@ enum http_answer_part {
         ANSWER_WHOLE
 };
 
-/* Zero-initialised waits for the first byte.  Freed with http_answer_free(). */
+/* Zero-initialised waits for the first byte.  Free with http_answer_free(). */
 struct http_answer {
         unsigned status;
         struct buffer body;
@@ -34,11 +34,11 @@ struct http_answer {
         struct buffer line;
         size_t head_bytes;
         bool has_length, is_chunked;
-        uint64_t left; /* bytes of the body, or of this chunk, that are to come */
+        uint64_t left; /* bytes of the body or chunk still to come */
 };
 
-/* Takes the next bytes, however they were cut.  1: the answer is whole; 0: there is more to come; -EBADMSG: this is no
- * such answer; -EMSGSIZE: it is too large.  After an error or the end it takes no more. */
+/* Takes the next bytes, however they are split.  1: the answer is complete; 0: more must follow; -EBADMSG: not a valid
+ * answer; -EMSGSIZE: it is too large.  After an error or the end it must not be called again. */
 int http_answer_feed(struct http_answer *a, struct span bytes);
 void http_answer_free(struct http_answer *a);
 

@@ -13,9 +13,9 @@
 #include "client/call.h"
 
 #define HORIZON_MS  10000u
-#define ANSWER_MS   15000u /* a killed owner's horizon may have to be waited for */
+#define ANSWER_MS   15000u /* long enough to wait for a killed owner's horizon */
 #define NONCE_BYTES 16u
-#define SPIN_NS     200000u /* a wait that is shorter is not worth a sleep */
+#define SPIN_NS     200000u /* shorter waits are spun */
 
 void client_ids_set(struct qv_client *client, const struct id_layout *layout, uint32_t fixed, uint64_t horizon_ms)
 {
@@ -105,7 +105,7 @@ static void start_open_ids(struct qv_client *client, struct client_call *call)
         finish(call, 0);
 }
 
-/* One block by way of the client's thread, which may have to take the slot or move its horizon on first. */
+/* A block from the client's thread, which may have to take the slot or move its horizon first. */
 struct asked_block {
         struct id_ask ask;
         struct client_call *call;
@@ -185,7 +185,7 @@ static uint64_t wall_ns(void)
         return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
-/* Until the next unit of time.  The end is spun for: a sleep of its length would end later. */
+/* Waits for the next unit of time.  The last part is spun, because a sleep would end too late. */
 static void wait_a_little(uint64_t wait_ns)
 {
         if (wait_ns <= SPIN_NS)

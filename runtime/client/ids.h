@@ -11,9 +11,9 @@
 struct qv_client;
 
 struct client_ids {
-        pthread_mutex_t opening; /* while the slot is taken for the first time */
+        pthread_mutex_t opening; /* held while the slot is first taken */
         _Atomic bool is_open;
-        _Atomic bool is_topping_up; /* the client's thread was told to move the horizon on */
+        _Atomic bool is_topping_up; /* the client's thread was told to move the horizon */
 
         /* Set before the first id. */
         struct id_layout layout;
@@ -21,24 +21,24 @@ struct client_ids {
         uint32_t fixed;
         uint64_t horizon_ms; /* 0: the default */
 
-        /* The client's thread, but for the generator. */
+        /* Used by the client's thread only, except the generator. */
         struct id_source source;
         struct client_listener listener;
         uv_timer_t timer;
 };
 
-/* Before the first id: another layout than the app's (NULL: the app's), a slot of one's own (SLOT_ANY: any), and how
- * far ahead it is reserved. */
+/* Call before the first id: another layout than the app's (NULL: the app's), a fixed slot (SLOT_ANY: any), and how far
+ * ahead ids are reserved. */
 void client_ids_set(struct qv_client *client, const struct id_layout *layout, uint32_t fixed, uint64_t horizon_ms);
-/* The layout that ids have. */
+/* The layout of the ids. */
 const struct id_layout *client_ids_layout(struct qv_client *client);
-/* Takes 1 to `want` ids; sleeps where it has to wait, without a lock.  Any thread but the client's. */
+/* Takes 1 to `want` ids; sleeps if it must wait, without a lock.  Any thread except the client's. */
 int client_ids_take(struct qv_client *client, uint32_t want, struct id_block *ret_block, struct error *error);
-/* Gives the slot back, before the tree is closed; then forgets it.  Any thread but the client's. */
+/* Gives the slot back before the tree is closed.  Any thread except the client's. */
 void client_ids_close(struct qv_client *client);
 void client_ids_free(struct qv_client *client);
 
-/* Of the handle (client.c). */
+/* Part of the handle (client.c). */
 struct client_ids *client_ids(struct qv_client *client);
 
 #endif

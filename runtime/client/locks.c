@@ -1,4 +1,4 @@
-/* locks.c: locks for programs.  A lock lives on the client's thread; the program's calls wait for that. */
+/* locks.c: locks for programs.  A lock lives on the client's thread; the program's calls wait for it. */
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -17,18 +17,18 @@
 #include "client/tree.h"
 #include "coord/lock.h"
 
-#define IDLE_MS 5 /* between two looks whether its last request is done */
+#define IDLE_MS 5 /* between two checks whether the last request is done */
 
 struct qv_client_lock {
         struct qv_client *client;
         struct lock lock;
         struct client_listener listener;
         uv_timer_t timer;
-        struct client_call *call; /* that waits: the one that takes it, or the one that gives it back */
+        struct client_call *call; /* the waiting call, which acquires or releases */
         uint64_t wait_ms;
         uint64_t token;
         _Atomic bool is_held;
-        bool is_ending; /* the call ends when no request is under way any more */
+        bool is_ending; /* the call ends when no request is under way */
         int fd;
 };
 
@@ -43,7 +43,7 @@ static void on_timer_closed(uv_handle_t *handle)
         client_recipe_answer(call);
 }
 
-/* Ends the call and the lock with it. */
+/* Ends the call and frees the lock. */
 static void end_if_idle(struct qv_client_lock *lock);
 
 static void on_idle_timer(uv_timer_t *timer)
@@ -61,7 +61,7 @@ static void end_if_idle(struct qv_client_lock *lock)
         uv_close((uv_handle_t *)&lock->timer, on_timer_closed);
 }
 
-/* It is not held, or not any more: the struct goes as soon as nothing of it is under way. */
+/* The lock is not held, or no longer: it is freed as soon as no request of it is under way. */
 static void begin_end(struct qv_client_lock *lock, int status)
 {
         if (lock->is_ending)
@@ -101,7 +101,7 @@ static void on_lost(void *self)
         (void)n;
 }
 
-/* Its node is gone and no request is under way.  The lock ends after the event that tells so. */
+/* The node is gone and no request is under way.  The lock ends after this event. */
 static void on_released(void *self)
 {
         struct qv_client_lock *lock = self;

@@ -1,4 +1,4 @@
-/* members.c: groups for programs: who is there, who joins, who leaves; being a member. */
+/* members.c: groups for programs: who is a member, joins or leaves; joining a group. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,8 +21,8 @@ struct qv_client_members {
         struct client_listener listener;
         uv_timer_t timer;
         struct told told;
-        struct client_call *call; /* that waits for the end */
-        struct span data;         /* ours, of the call that joins */
+        struct client_call *call; /* waits for the end */
+        struct span data;         /* our data, borrowed from the call that joins */
         bool is_member;
 };
 
@@ -64,7 +64,7 @@ static void on_look(void *self)
         member_look(&((struct qv_client_members *)self)->member);
 }
 
-/* What failed is tried again. */
+/* Repeats failed requests. */
 static void on_timer(uv_timer_t *timer)
 {
         struct qv_client_members *m = timer->data;
@@ -96,7 +96,7 @@ static void on_timer_closed(uv_handle_t *handle)
         client_recipe_answer(call);
 }
 
-/* No request may be under way when its memory goes. */
+/* Waits until no request is under way, because it would use freed memory. */
 static void on_idle_timer(uv_timer_t *timer)
 {
         struct qv_client_members *m = timer->data;

@@ -1,4 +1,4 @@
-/* open.c: which store, from a configuration file or from the caller. */
+/* open.c: opens the store of a configuration file, or the one that the caller names. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static int open_config(const struct config *config, bool may_create, struct qv_c
                 explicit_bzero(&secrets, sizeof(secrets));
                 return r;
         }
-        /* Without the coordination: that is between hosts, and recorded by the first of them. */
+        /* The coordination is not passed: only hosts record and check it. */
         struct store_options options = store_options_of(config, &secrets);
         options.may_create = may_create;
         r = client_open(&options, ret_client, error);

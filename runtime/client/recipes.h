@@ -1,4 +1,4 @@
-/* recipes.h: what locks, elections and members of the client library have in common. */
+/* recipes.h: shared by locks, elections and members of the client library. */
 #ifndef QUIVER_CLIENT_RECIPES_H
 #define QUIVER_CLIENT_RECIPES_H
 
@@ -9,13 +9,13 @@ struct client_call;
 
 #define RECIPE_NONCE_SIZE 33u
 
-/* 0, or -EINVAL with the text set: it cannot be a name. */
+/* 0, or -EINVAL with the text set if the name is invalid. */
 int client_recipe_check(const char *name, struct error *error);
-/* A new one. */
+/* Makes a new nonce. */
 void client_recipe_nonce(char ret_nonce[RECIPE_NONCE_SIZE]);
-/* What a place says to people who look: machine, process, since when, and what for (NULL: the program's name). */
+/* The text about us in a node, for people: machine, process, since when, and why (NULL: the program's name). */
 void client_recipe_says(char ret_says[QUEUE_SAYS_MAX], const char *reason);
-/* Ends a call that has waited for the client's thread; its status is set. */
+/* Ends a call that waits for the client's thread; its status is set. */
 void client_recipe_answer(struct client_call *call);
 
 #endif

@@ -1,4 +1,4 @@
-/* results.c: taking results and saying that they have been dealt with. */
+/* results.c: takes results and commits them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,21 +13,21 @@
 CALL_START(consume)
 CALL_START(commit)
 
-/* What qv_client_consume() returns is one piece of memory that begins with this: then the items, their histories, all
- * events, all bytes.  An item cannot grow, since programs walk over the items with the size that they were built with;
- * so what was added later stands apart. */
+/* qv_client_consume() returns one piece of memory that begins with this: then the items, their histories, all events,
+ * all bytes.  An item cannot grow, because programs iterate over items with the size that they were built with; so
+ * later additions are kept separately. */
 struct results_block {
         struct qv_client_history *histories; /* one per item */
         size_t count;
 };
 
-/* Results as they come in.  Until all are there, texts are offsets: the memory moves as it grows. */
+/* Results while they come in.  Until all are here, texts are offsets, because the memory moves as it grows. */
 struct gathered {
-        struct buffer items; /* of struct gathered_result */
+        struct buffer items; /* array of struct gathered_result */
         struct buffer bytes;
         size_t count;
         size_t events_count;
-        size_t events_bytes; /* of their texts */
+        size_t events_bytes; /* bytes of the events' texts */
 };
 
 struct gathered_result {
@@ -37,7 +37,7 @@ struct gathered_result {
         size_t handler;
         size_t data;
         struct qv_client_history history;
-        size_t events; /* as the store keeps them */
+        size_t events; /* in the store's format */
         size_t events_size;
 };
 
@@ -135,14 +135,14 @@ int qv_client_consume(struct qv_client *client, uint32_t max, uint64_t lease_ms,
                 return error_set(error, -EINVAL, "lease_ms: must be more than 0");
         struct store_counts *counts = memory_zero(shards, sizeof(*counts));
         int r = client_count(client, 0, shards, counts, error);
-        /* Any shard may be the first: no consumer that takes few keeps to the same ones. */
+        /* Begins at a random shard, so that consumers that take few do not all use the same shards. */
         uint32_t first = task_id_any_shard(shards);
         for (uint32_t i = 0; i < shards && r == 0 && gathered.count < max; i++) {
                 uint32_t shard = (first + i) % shards;
                 if (counts[shard].results)
                         r = consume_shard(client, shard, max, lease_ms, &gathered, error);
         }
-        /* What was taken before a failure comes back when its lease ends; better to hand it out. */
+        /* Results taken before the failure would only come back when their lease ends, so they are returned. */
         if (gathered.count || r == 0) {
                 hand_over(&gathered, ret_results);
                 r = 0;
@@ -174,7 +174,7 @@ int qv_client_result_history(const struct qv_client_results *results, size_t ind
         return 0;
 }
 
-/* The items of one shard that stand together, as many as go in one request.  Returns how many; *ret_refused grows. */
+/* Commits a run of items of one shard, as many as fit one request.  Returns their number; *ret_refused grows. */
 static int commit_run(struct qv_client *client, const char *items, size_t item_size, size_t count,
         unsigned char *ret_refused, int *refused, struct error *error)
 {

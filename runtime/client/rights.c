@@ -12,7 +12,7 @@ static const struct {
         const char *role;
         const char *about;
         const char *server;
-        bool has_tree; /* also what the coordination needs, if the store's Redis has it */
+        bool has_tree; /* include what the coordination needs, if it is in the store's Redis */
 } store_roles[STORE_ROLES] = {
         [STORE_HOST] = { "host", "quiver run", "store", true },
         [STORE_OPERATOR] = { "operator", "the commands, also while no host runs", "store", true },
@@ -57,7 +57,7 @@ static void add_store(struct server_users *users, const struct store_options *st
         }
 }
 
-/* A tree on a Redis of its own: hosts and operators need the same there. */
+/* For a tree on its own Redis, hosts and operators need the same rights. */
 static void add_tree(struct server_users *users, const struct coord_options *coord)
 {
         static const struct server_user user = { .server = "coordination",

@@ -1,4 +1,4 @@
-/* rights.h: the users that the servers of an app may know, each with the rights that its role needs. */
+/* rights.h: the users that the servers of an app may have, each with the rights of its role. */
 #ifndef QUIVER_CLIENT_RIGHTS_H
 #define QUIVER_CLIENT_RIGHTS_H
 
@@ -10,8 +10,8 @@
 struct server_user {
         const char *server; /* "store", "coordination", or "sentinel" of one of them */
         const char *role;
-        const char *about; /* what it is for */
-        char *name;        /* as proposed */
+        const char *about; /* what the user is for */
+        char *name;        /* proposed */
         char *rules;       /* the words after "ACL SETUSER NAME" */
 };
 

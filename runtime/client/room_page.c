@@ -48,7 +48,7 @@ static void keep_last(void *self, const struct store_room_read *read)
 
 int client_room_last(struct qv_client *client, const char *room, uint64_t *ret_last, struct error *error)
 {
-        /* Behind all that there can be: nothing but the head of the room is read. */
+        /* Reading behind the largest number returns only the head of the room. */
         return client_room_read(client, span_of_text(room), STORE_ROOM_BEGIN_MAX, keep_last, ret_last, error);
 }
 

@@ -9,7 +9,7 @@
 
 struct qv_client_room_page *room_page_make(const struct store_room_read *read);
 
-/* The last number that the room has given; 0: none.  0, or -errno with the text. */
+/* The last number that the room has given; 0: none.  0, or -errno with the text set. */
 int client_room_last(struct qv_client *client, const char *room, uint64_t *ret_last, struct error *error);
 
 #endif

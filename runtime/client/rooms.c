@@ -19,7 +19,7 @@ void kept_rooms_free(struct kept_rooms *kept)
         *kept = (struct kept_rooms){ 0 };
 }
 
-/* On the client's thread. */
+/* Called on the client's thread. */
 static void take_rooms(struct client_call *call)
 {
         struct kept_rooms *kept = call->self;

@@ -30,7 +30,7 @@ static void put_duration(json_t *object, const char *name, uint64_t ms)
         view_json_set_text(object, name, text);
 }
 
-/* -EINVAL: something is set that a follow-up cannot have. */
+/* -EINVAL: a field is set that a follow-up cannot have. */
 static int put_follow_up(json_t *list, const struct qv_client_task *given, struct error *error)
 {
         static const char *const lanes[] = { "low", "normal", "high" };

@@ -1,4 +1,4 @@
-/* say_json.h: what a worker says about its task, client.h's structs made into JSON.  No I/O. */
+/* say_json.h: a worker's reports: client.h's structs as JSON.  No I/O. */
 #ifndef QUIVER_CLIENT_SAY_JSON_H
 #define QUIVER_CLIENT_SAY_JSON_H
 
@@ -7,9 +7,9 @@
 
 #include "base/error.h"
 
-/* Both are the caller's. */
+/* The caller owns both results. */
 json_t *heartbeat_json(const char *fence, const struct qv_client_heartbeat *heartbeat);
-/* NULL, with the text of -EINVAL: the struct says what no worker can say. */
+/* NULL with -EINVAL in the error: a field is set that a worker cannot report. */
 json_t *finish_json(const char *fence, const struct qv_client_finish *finish, struct error *error);
 
 #endif

@@ -17,7 +17,7 @@ static struct span copy(struct span text)
         return (struct span){ bytes, text.size };
 }
 
-/* On the client's thread. */
+/* Called on the client's thread. */
 static void take(struct client_call *call)
 {
         struct kept_schedules *kept = call->self;

@@ -5,7 +5,7 @@
 #include "client/call.h"
 #include "store/schedules.h"
 
-/* One that was read: its texts are copies. */
+/* A schedule that was read; its texts are copies. */
 struct kept_schedule {
         struct store_schedule stored;
         uint32_t shard;
@@ -16,11 +16,11 @@ struct kept_schedules {
 };
 void kept_schedules_free(struct kept_schedules *kept);
 
-/* All of the app; or only `name`, if it is not NULL.  0 or -errno. */
+/* Reads all schedules of the app, or only `name` if it is not NULL.  0 or -errno. */
 int client_schedules(
         struct qv_client *client, uint32_t shards, const char *name, struct kept_schedules *ret, struct error *error);
 
-/* All but the request is the caller's; `change` is set. */
+/* The caller fills in everything except the request; `change` is set. */
 int client_schedule_set(struct qv_client *client, struct store_schedule_set *set, struct error *error);
 
 #endif

@@ -1,4 +1,5 @@
-/* sized_struct.h: structs of client.h that begin with their size, between a program and a library of different age. */
+/* sized_struct.h: the structs of client.h that begin with their size, between a program and a library of different
+ * versions. */
 #ifndef QUIVER_CLIENT_SIZED_STRUCT_H
 #define QUIVER_CLIENT_SIZED_STRUCT_H
 
@@ -8,7 +9,7 @@
 
 #include "base/numbers.h"
 
-/* Whoever fills in less than a size and a field, or says so, did not start from the _INIT macro. */
+/* A smaller size cannot come from the _INIT macro. */
 #define SIZED_MIN 8u
 #define SIZED_MAX 4096u
 
@@ -21,9 +22,9 @@ static inline int sized_copy(void *to, uint32_t to_size, const void *from, uint3
         return 0;
 }
 
-/* From the program: what it does not have stays as it is in *to.  0 or -EINVAL.  *to keeps its size. */
+/* From the program: fields that it does not have keep their value in *to.  0 or -EINVAL. *to keeps its size. */
 #define SIZED_COPY(to, from) sized_copy((to), sizeof(*(to)), (from), (from)->size)
-/* To the program: what it does not have is left off. */
+/* To the program: fields that it does not have are left out. */
 #define SIZED_FILL(to, from) sized_copy((to), (to)->size, (from), sizeof(*(from)))
 
 #endif

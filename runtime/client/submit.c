@@ -1,4 +1,4 @@
-/* submit.c: tasks as a program says them → submissions, a thousand at a time. */
+/* submit.c: converts a program's tasks to submissions, a thousand at a time. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -38,7 +38,7 @@ static int put_headers(const struct qv_client_task *task, struct buffer *lines, 
         return 0;
 }
 
-/* What a task's header lines take at most. */
+/* An upper bound of the bytes of a task's header lines. */
 static size_t headers_size(const struct qv_client_task *task)
 {
         size_t size = 0;
@@ -134,7 +134,8 @@ int client_refusal(const struct qv_client_task *task, const struct store_submiss
 
 /* --- a thousand at a time ----------------------------------------------------------------------------------------- */
 
-/* As many as go in one request: an array that may be of another version of the struct, walked by its own size. */
+/* The tasks of one request.  The program's array may have another version of the struct, and is iterated with its own
+ * size. */
 struct batch {
         struct qv_client_task *tasks;
         struct store_submission *items;
@@ -162,7 +163,7 @@ static void batch_fill_item(struct batch *b, uint32_t i)
         b->items[i] = (struct store_submission){ .delay_ms = b->tasks[i].delay_ms,
                 .idempotency = text_span(name),
                 .idempotency_ms = b->tasks[i].idempotency_ms };
-        /* One that cannot even be said stays without a handler, and the store refuses it. */
+        /* A task that cannot be expressed stays without a handler, so the store refuses it. */
         if (!name || *name)
                 (void)client_task_envelope(&b->tasks[i], &b->headers, &b->items[i].envelope, NULL);
 }
@@ -183,7 +184,7 @@ static uint32_t batch_fill(struct batch *b, const void *from, uint32_t size, siz
                         break;
                 headers += headers_size(task);
         }
-        /* All at once: the submissions point into it. */
+        /* Reserved once, because the submissions point into it. */
         (void)buffer_reserve(&b->headers, headers);
         for (uint32_t i = 0; i < b->count; i++)
                 batch_fill_item(b, i);
@@ -199,7 +200,7 @@ static void report(const struct batch *b, struct qv_client_submitted *ret_submit
         }
 }
 
-/* The text of the first that was refused. */
+/* Sets the error to that of the first refused task. */
 static void explain(const struct batch *b, size_t before, size_t count, struct error *error)
 {
         for (uint32_t i = 0; i < b->count; i++) {
@@ -213,7 +214,7 @@ static void explain(const struct batch *b, size_t before, size_t count, struct e
 }
 
 _Static_assert(QV_CLIENT_ID_SIZE == TASK_ID_MAX + 1, "an id fits");
-/* Programs walk over an array of these with the size that they were built with. */
+/* Programs iterate over an array of these with the size that they were built with. */
 _Static_assert(sizeof(struct qv_client_submitted) == 72, "what was submitted keeps its size");
 
 int qv_client_submit_many(struct qv_client *client, const struct qv_client_task *tasks, size_t count,

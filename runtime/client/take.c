@@ -1,5 +1,4 @@
-/* take.c: a worker on a host's own machine: takes tasks, keeps them, and says how they ended, over the hosts' sockets.
- */
+/* take.c: a worker on a host's machine: takes tasks, keeps them, and reports their outcome, over the hosts' sockets. */
 #include "client/take.h"
 
 #include <errno.h>
@@ -20,14 +19,14 @@
 #include "task/id.h"
 #include "worker/fence.h"
 
-#define POLL_MAX_MS       UINT64_C(60000) /* what a host lets wait */
-#define POLL_TURN_MS      UINT64_C(1000)  /* the same if there is another host to ask */
+#define POLL_MAX_MS       UINT64_C(60000) /* the longest wait that a host allows */
+#define POLL_TURN_MS      UINT64_C(1000)  /* the longest wait if there is another host to ask */
 #define ANSWER_MS         UINT64_C(10000)
 #define FINISH_TIMEOUT_MS UINT64_C(30000)
 
 /* --- answers ------------------------------------------------------------------------------------------------------ */
 
-/* What a status means; its text is what the host said. */
+/* Maps an HTTP status to an errno; the text is the host's. */
 static int judge(const struct http_answer *answer, const char *host, struct error *error)
 {
         static const struct {
@@ -61,7 +60,7 @@ static int no_host(const char *state, struct error *error)
 
 /* --- taking ------------------------------------------------------------------------------------------------------- */
 
-/* 0; -EAGAIN: it has none; or what is wrong. */
+/* 0; -EAGAIN: it has no task; or another error. */
 static int poll_host(const char *state, const char *host, const struct qv_client_take *take, uint64_t wait_ms,
         struct qv_client_work **ret_work, json_t **ret_object, struct error *error)
 {
@@ -88,8 +87,8 @@ static int poll_host(const char *state, const char *host, const struct qv_client
         return r;
 }
 
-/* Asks every host once.  0; -EAGAIN: at least one has the handler, and none a task; or what is wrong, said by a host
- * that runs if one does. */
+/* Asks every host once.  0; -EAGAIN: at least one has the handler, and none has a task; or an error, preferably of a
+ * host that runs. */
 static int poll_hosts(const char *state, const struct qv_client_take *take, uint64_t until_ms, bool is_first,
         struct qv_client_work **ret_work, json_t **ret_object, struct error *error)
 {
@@ -102,7 +101,7 @@ static int poll_hosts(const char *state, const struct qv_client_take *take, uint
                 struct error said = { "" };
                 uint64_t now_ms = clock_boot_ms();
                 uint64_t wait_ms = min_u64(until_ms > now_ms ? until_ms - now_ms : 0, POLL_MAX_MS);
-                /* Of several, one may have a task that waits already: none is waited for before all were asked. */
+                /* With several hosts, one may already have a task: the first round does not wait. */
                 if (names.count > 1)
                         wait_ms = is_first ? 0 : min_u64(wait_ms, POLL_TURN_MS);
                 int r = poll_host(state, names.items[i], take, wait_ms, ret_work, ret_object, &said);
@@ -178,13 +177,13 @@ static int say_to(const char *state, const char *host, const char *path, const j
         return r;
 }
 
-/* Whether it is known that the host did not take what was said, so that another may be asked. */
+/* Whether the host certainly did not take the report, so that another host may be asked. */
 static bool is_unheard(int r)
 {
         return r == -ECONNREFUSED || r == -EACCES || r == -EBUSY || r == -EBADMSG;
 }
 
-/* Any host takes it; the one that handed the task out is asked first. */
+/* Any host accepts a report; the one that handed out the task is asked first. */
 static int say(const char *state, const struct qv_client_work *work, const char *what, const json_t *body,
         uint64_t timeout_ms, struct http_answer *ret_answer, struct error *error)
 {

@@ -1,5 +1,5 @@
-/* take.h: what client.h's functions for workers do, from a state folder instead of a handle: for commands, which need
- * no store for it. */
+/* take.h: client.h's functions for workers, with a state folder instead of a handle: for commands, which need no store
+ * for it. */
 #ifndef QUIVER_CLIENT_TAKE_H
 #define QUIVER_CLIENT_TAKE_H
 
@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 
-/* As qv_client_take(); the object, which the caller owns, is the task as the host says it. */
+/* As qv_client_take(); *ret_object, which the caller owns, is the task in the host's form. */
 int take_work(const char *state, const struct qv_client_take *take, struct qv_client_work **ret_work,
         json_t **ret_object, struct error *error);
 int keep_work(const char *state, const struct qv_client_work *work, const struct qv_client_heartbeat *heartbeat,

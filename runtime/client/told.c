@@ -14,7 +14,7 @@
 #include "base/strings.h"
 
 struct told_event {
-        struct qv_client_notice event; /* first: what the program has */
+        struct qv_client_notice event; /* must be first: the program has a pointer to it */
         struct told_event *prev, *next;
         char *name, *data;
 };

@@ -1,4 +1,4 @@
-/* told.h: what the client's thread tells the program, in order, until the program takes it. */
+/* told.h: a queue of events from the client's thread to the program. */
 #ifndef QUIVER_CLIENT_TOLD_H
 #define QUIVER_CLIENT_TOLD_H
 
@@ -16,13 +16,13 @@ struct told {
         int fd; /* an eventfd: readable while there are events */
 };
 
-/* 0, or -errno: there is no descriptor left. */
+/* 0, or -errno if no descriptor is left. */
 int told_init(struct told *told);
 void told_free(struct told *told);
 
-/* On the client's thread. */
+/* For the client's thread. */
 void told_add(struct told *told, enum qv_client_notice_kind kind, uint64_t token, const char *name, struct span data);
-/* On the program's.  -EAGAIN: nothing came within that time. */
+/* For the program's thread.  -EAGAIN: nothing came within that time. */
 int told_next(struct told *told, uint64_t timeout_ms, struct qv_client_notice **ret_notice);
 
 #endif

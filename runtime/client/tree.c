@@ -9,7 +9,7 @@
 #include "base/strings.h"
 #include "client/call.h"
 
-/* --- which one ---------------------------------------------------------------------------------------------------- */
+/* --- the options ------------------------------------------------------------------------------------------------- */
 
 static const char *copy(const char *text)
 {
@@ -127,7 +127,7 @@ static void start_opening(struct qv_client *client, struct client_call *call)
 
 int client_tree_ensure(struct qv_client *client, struct error *error)
 {
-        /* Two threads may ask at once: the second finds it open. */
+        /* Two threads may call at once: the second one finds the tree open. */
         static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
         struct client_tree *tree = client_tree(client);
         struct opening_tree opening = { .tree = tree };

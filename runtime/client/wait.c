@@ -1,4 +1,4 @@
-/* wait.c: one task's outcome, copied into one piece of memory. */
+/* wait.c: the outcome of one task, copied into one piece of memory. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +56,7 @@ int qv_client_wait(
                 return error_set(error, -EINVAL, "id: is NULL; give the id that the submit returned");
         struct client_call call = { .start = start_reply, .take = take_outcome, .self = &outcome, .is_patient = true };
         call.reply.id = (struct span){ id, strlen(id) };
-        /* "For ever" must not wrap around when the time is added. */
+        /* UINT64_MAX must not overflow when the time is added. */
         call.reply.wait_ms = min_u64(timeout_ms, WAIT_MAX_MS);
         int r = client_call(client, &call, error);
         if (r < 0)

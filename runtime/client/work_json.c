@@ -13,14 +13,14 @@
 
 #define TIME_MAX_MS (UINT64_C(3650) * 86400 * 1000) /* ten years */
 
-/* What qv_client_take() hands out, with all that it points to. */
+/* The memory of a task that qv_client_take() returned. */
 struct work_block {
-        struct qv_client_work work; /* first */
+        struct qv_client_work work; /* must be first */
         json_t *object;
         char *host;
         struct buffer key, payload, checkpoint;
         struct qv_client_header2 *headers;
-        struct buffer *values; /* of headers that came in base64 */
+        struct buffer *values; /* decoded values of headers in base64 */
         size_t values_count;
 };
 
@@ -46,7 +46,7 @@ static int refuse(struct error *error, const char *member)
         return error_set(error, -EBADMSG, "the host's answer has no good %s; is it of another version?", member);
 }
 
-/* A text without a NUL in it; NULL: it is none. */
+/* A text without a NUL in it; NULL: it is not one. */
 static const char *get_text(const json_t *object, const char *name)
 {
         const json_t *value = json_object_get(object, name);
@@ -54,7 +54,7 @@ static const char *get_text(const json_t *object, const char *name)
         return text && strlen(text) == json_string_length(value) ? text : NULL;
 }
 
-/* A number up to `max`; one that is missing is 0. */
+/* A number up to `max`; a missing one is 0. */
 static int get_number(const json_t *object, const char *name, uint64_t max, uint64_t *ret, struct error *error)
 {
         const json_t *value = json_object_get(object, name);
@@ -65,7 +65,7 @@ static int get_number(const json_t *object, const char *name, uint64_t max, uint
         return 0;
 }
 
-/* NAME, or NAME_base64.  1: there is one; 0: there is none. */
+/* Reads NAME or NAME_base64.  1: present; 0: missing. */
 static int get_bytes(const json_t *object, const char *name, struct buffer *to, struct error *error)
 {
         char coded[64];
@@ -116,7 +116,7 @@ static int get_headers(struct work_block *block, struct error *error)
         return 0;
 }
 
-/* Any bytes that a key may have, as a C string. */
+/* The key as a C string; it may hold any bytes that a key may have. */
 static int get_key(struct work_block *block, struct error *error)
 {
         int r = get_bytes(block->object, "key", &block->key, error);

@@ -1,6 +1,6 @@
-/* work_json.h: a worker's task, and the answer to a heartbeat, as a host says them, made into client.h's structs.
+/* work_json.h: a worker's task and the answer to a heartbeat: a host's JSON as client.h's structs.
  *
- * It is input: every member is checked.  No I/O. */
+ * The JSON is input: every member is checked.  No I/O. */
 #ifndef QUIVER_CLIENT_WORK_JSON_H
 #define QUIVER_CLIENT_WORK_JSON_H
 
@@ -10,7 +10,8 @@
 #include "base/error.h"
 #include "base/span.h"
 
-/* Borrows from the object, which it keeps; freed with qv_client_work_free().  -EBADMSG: a host does not say that. */
+/* Takes ownership of the object and borrows from it; free with qv_client_work_free().  -EBADMSG: not what a host
+ * sends. */
 int work_of_json(
         json_t *object, const char *handler, const char *host, struct qv_client_work **ret, struct error *error);
 

@@ -42,7 +42,7 @@ static void compare_settings(const struct setting_list *before, const struct set
 static void compare_group(const struct group *group, const void *before, const void *after, const char *prefix,
         struct config_changes *changes);
 
-/* One change for each that came, went or is another now. */
+/* Adds one change for each named group that was added, removed or changed. */
 static void compare_named(
         const struct field *f, const void *before, const void *after, const char *name, struct config_changes *changes)
 {

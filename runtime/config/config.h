@@ -2,8 +2,8 @@
  *
  * A configuration is a value: load it, pass it on as const, free it.  Nothing here is global, and two configurations
  * can be compared.  A loaded configuration has been checked: units are converted, paths absolute, names valid, defaults
- * filled in.  The settings themselves (name, type, default, range, meaning) are defined in table.c only;
- * `quiver check --reference` prints them. */
+ * filled in.  The settings themselves (name, type, default, range, meaning) are defined in table.c and table_handler.c
+ * only; `quiver check --reference` prints them. */
 #ifndef QUIVER_CONFIG_CONFIG_H
 #define QUIVER_CONFIG_CONFIG_H
 
@@ -32,7 +32,7 @@ struct sentinel_config {
         struct secret_config password;
 };
 
-/* How servers are trusted, and how we show them who we are; NULL: the system's authorities, and not at all. */
+/* Whom to trust over TLS, and our own certificate; NULL: the system's authorities, and no certificate. */
 struct tls_config {
         char *ca_file;
         char *cert_file, *key_file;
@@ -48,7 +48,7 @@ struct results_config {
         uint64_t reply_ttl_ms;
 };
 
-/* Which done tasks a host remembers, to say what became of them. */
+/* Which done tasks a host remembers, to answer what became of them. */
 struct done_config {
         uint32_t keep; /* 0: none */
         uint64_t age_ms;
@@ -79,7 +79,7 @@ struct coordination_config {
         bool evens_load;       /* shards are exchanged to even out load */
 };
 
-/* For `quiver lock` and `elect`, and for the client library. */
+/* For `quiver lock`, `quiver elect` and the client library. */
 struct locks_config {
         uint64_t ttl_ms;   /* of the session that holds them; 0: coordination.session */
         uint64_t wait_ms;  /* 0: for ever */
@@ -89,14 +89,14 @@ struct locks_config {
 
 enum ids_layout { IDS_RECORDED, IDS_SNOWFLAKE, IDS_SONYFLAKE };
 
-/* The layout of the app's 64-bit ids, and where this process has its slot from. */
+/* The layout of the app's 64-bit ids, and the slot of this process. */
 struct ids_config {
         int layout;                                   /* enum ids_layout */
         uint32_t time_bits, slot_bits, sequence_bits; /* 0: the layout's own */
         char *epoch;                                  /* NULL: the layout's own */
         char *machine;                                /* NULL: any free slot; "address"; or a number */
         uint64_t horizon_ms;
-        /* Made of the ones above, if a layout is named. */
+        /* Derived from the fields above, if a layout is named. */
         bool has_layout;
         struct id_layout asked;
 };
@@ -123,7 +123,7 @@ struct host_config {
 enum http_ready { HTTP_READY_MEMBER, HTTP_READY_STRICT };
 
 struct http_config {
-        char *listen; /* "ADDRESS:PORT"; NULL: the Unix socket alone */
+        char *listen; /* "ADDRESS:PORT"; NULL: the Unix socket only */
         struct strings hosts;
         char *tokens_file; /* NULL: none */
         bool has_open_metrics;
@@ -139,9 +139,9 @@ struct log_config {
         uint32_t rate; /* lines per second and runner */
 };
 
-/* Where spans of tasks are sent. */
+/* Where spans are sent. */
 struct traces_config {
-        char *url; /* NULL: nowhere */
+        char *url; /* NULL: not sent */
         double ratio;
         uint64_t interval_ms;
         uint32_t queue;
@@ -169,10 +169,10 @@ struct batch_config {
         bool same_key; /* several tasks of one key may be in a batch, in order */
 };
 
-/* Of a handler whose tasks workers outside run. */
+/* For a handler whose tasks workers run. */
 struct remote_config {
         uint64_t ttl_ms;
-        uint32_t concurrency; /* tasks that workers have at once, of one host */
+        uint32_t concurrency; /* tasks that workers of one host have at once */
 };
 
 enum network_use { NETWORK_ANY, NETWORK_NONE };
@@ -198,14 +198,14 @@ struct reload_config {
         uint64_t probation_ms; /* 0: none */
         uint32_t tasks;
         uint32_t crashes;
-        uint32_t failures;    /* roll back after so many; 0: decide only at the end of the probation */
+        uint32_t failures;    /* roll back after this many; 0: decide only at the end of the probation */
         uint32_t generations; /* the most generations of one handler that may have processes at once */
         int world_writable;   /* enum world_writable */
 };
 
 enum on_exhausted { ON_EXHAUSTED_DEAD, ON_EXHAUSTED_HOLD };
 
-/* What each of several groups of one kind begins with. */
+/* How each of several named groups of one kind begins. */
 struct named_config {
         char *name;
         char *file; /* the file that defines it, for messages */
@@ -214,23 +214,23 @@ struct named_config {
 
 #define LIMIT_CONFIG_MAX  1000000u
 #define LIMITS_OF_HANDLER 4u
-/* A start may lag the grant that allows it by this much, so a rate gives up as much of its burst at least (host/limit).
- */
+/* A start may lag this much behind the grant that allows it, so a rate reserves at least that much of its burst
+ * (host/limit). */
 #define LIMIT_LAG_MIN_MS 20u
 
 /* How much of something the whole app may use (store/limits.h): a rate or a concurrency. */
 struct limit_config {
         struct named_config named;
-        uint32_t rate; /* 0: it is a concurrency */
+        uint32_t rate; /* 0: a concurrency */
         uint64_t per_ms;
         uint32_t burst;
         uint32_t concurrency;
-        char *by; /* "key", "header.NAME"; NULL: one for all */
+        char *by; /* "key", "header.NAME"; NULL: one bucket for all */
         uint32_t values_max;
-        uint64_t version; /* when its file was changed last, in ms since 1970: the newest definition is used */
+        uint64_t version; /* when its file was last changed, in unix milliseconds: the newest definition is used */
 };
 
-/* A record that submits tasks at given times (schedule/words.h); it is checked, and still as it was written. */
+/* A schedule (schedule/words.h), as written; its values have been checked. */
 struct schedule_config {
         struct named_config named;
         char *cron, *zone, *handler, *key, *payload;
@@ -263,7 +263,7 @@ struct handler_config {
         int on_exhausted; /* enum on_exhausted */
         struct batch_config batch;
         struct remote_config remote;
-        bool spread; /* its tasks without a key may run on seats of other hosts, and theirs here */
+        bool spread; /* its tasks without a key may run on seats of other hosts, and other hosts' tasks here */
 
         uint32_t max_tasks;       /* 0: a runner is never recycled */
         uint64_t idle_timeout_ms; /* 0: runners stay */
@@ -276,16 +276,16 @@ struct handler_config {
         struct setting_list settings; /* the plugin's own settings */
 };
 
-/* plugin = "remote": workers outside run its tasks, and no runner does. */
+/* plugin = "remote": workers run the tasks, and there are no runners. */
 #define PLUGIN_REMOTE "remote"
 bool handler_is_remote(const struct handler_config *handler);
-/* How many tasks of one key it wants a window to hold, for its ordered batches; 0: as many as others. */
+/* How many tasks of one key a window should hold for this handler's ordered batches; 0: the default. */
 uint32_t handler_per_key(const struct handler_config *handler);
 
 struct config {
-        char *path;         /* the configuration file, as it was named */
+        char *path;         /* the configuration file, as given */
         uint64_t version;   /* when the youngest of its files was written, in unix milliseconds */
-        struct strings set; /* what the command line has set, for whoever reads the file again */
+        struct strings set; /* --set options of the command line, needed when the file is read again */
 
         char *app;
         uint32_t shards;
@@ -316,9 +316,9 @@ struct config {
  * place. */
 int config_find(const char *given, char **ret_path, const char **ret_how, struct error *error);
 
-/* Reads and checks the whole file.  `set` are settings of the command line, NAME=VALUE, which override the file's;
- * NULL: none.  0: the caller frees *ret_config with config_free().  On a negative errno it is
- * untouched.  Either way everything found is added to `problems`; after 0 these are only warnings. */
+/* Reads and checks the whole file.  `set` has settings of the command line, NAME=VALUE, which override the file's;
+ * NULL: none.  0: the caller frees *ret_config with config_free().  On a negative errno it is untouched.  Either way
+ * everything found is added to `problems`; after 0 these are only warnings. */
 int config_load(const char *path, const struct strings *set, struct config *ret_config, struct problems *problems);
 
 /* As config_load(), with `text` as the content of the file `path`. */
@@ -334,7 +334,7 @@ const struct handler_config *config_serving(const struct config *config, const c
 /* The limit of that name, or NULL. */
 const struct limit_config *config_limit(const struct config *config, const char *name);
 
-/* What a schedule of the configuration says.  0: schedule_free() it; or -EINVAL with the text. */
+/* Parses a schedule of the configuration.  0: schedule_free() it; or -EINVAL with the text set. */
 struct schedule;
 int config_schedule(const struct schedule_config *config, struct schedule *ret, struct error *error);
 
@@ -371,7 +371,7 @@ enum config_effect {
         EFFECT_LIVE,       /* nothing: the next use reads the new value */
         EFFECT_GENERATION, /* new runners for that handler */
         EFFECT_RESTART,    /* a new host process; a reload refuses the change */
-        EFFECT_FIXED,      /* none: it is recorded when the app is made; a host with another value is refused */
+        EFFECT_FIXED,      /* nothing: it is recorded when the app is made, and a host with another value is refused */
 };
 
 struct config_change {

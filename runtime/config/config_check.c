@@ -129,7 +129,7 @@ uint32_t handler_per_key(const struct handler_config *handler)
         return handler->batch.same_key ? 2 * handler->batch.max : 0;
 }
 
-/* Ordered batches: while one runs the next one has to be at hand. */
+/* With ordered batches, the window must hold the next batch while one runs. */
 static void check_batch(struct config_tree *t, const struct config *config, const struct handler_config *h)
 {
         if (!h->batch.same_key)
@@ -237,8 +237,8 @@ static void finish_handler(struct config_tree *t, struct config *config, size_t 
         check_batch(t, config, h);
 }
 
-/* Sets the burst that is not set, and refuses a burst that would not let the rate be used: a start may lag the grant
- * that allows it, and what was granted within that time counts as part of the burst. */
+/* Sets a burst that is not set, and refuses a burst that the rate could not use: a start may lag behind its grant, and
+ * what is granted within that time counts as part of the burst. */
 static void finish_rate(struct config_tree *t, struct limit_config *l)
 {
         struct config_place place = { l->named.file, l->named.line };
@@ -270,7 +270,6 @@ static void finish_limit(struct config_tree *t, struct limit_config *l)
                 finish_rate(t, l);
 }
 
-/* What the app is to have, of the kind, the widths and the epoch that are set. */
 static void check_locks(struct config_tree *t, const struct locks_config *locks)
 {
         if (locks->ttl_ms && locks->ttl_ms < 1000)

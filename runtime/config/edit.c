@@ -10,14 +10,14 @@ static bool is_mark(const struct token *token, char mark)
         return token->kind == TOKEN_MARK && *token->start == mark;
 }
 
-/* The brace that closes the group `handlers` of the file; NULL if there is none. */
+/* The brace that closes the file's group `handlers`; NULL if there is none. */
 static const char *find_closing(const char *text)
 {
         static const char name[] = "handlers";
         struct lexer lexer;
         struct token token;
         unsigned depth = 0;
-        unsigned named = 0; /* how much of `handlers = {` came last */
+        unsigned named = 0; /* tokens of `handlers = {` matched so far */
         bool is_inside = false;
         lexer_init(&lexer, text);
         for (lexer_next(&lexer, &token); token.kind != TOKEN_END && token.kind != TOKEN_BAD;
@@ -55,7 +55,7 @@ void edit_add_handler(const char *text, const char *line, struct buffer *ret_tex
                 buffer_printf(ret_text, "%s\n};\n", line);
                 return;
         }
-        /* A brace that stands alone on its line keeps the line. */
+        /* A brace that stands alone on its line stays on a line of its own. */
         const char *at = closing;
         while (at > text && (at[-1] == ' ' || at[-1] == '\t'))
                 at--;

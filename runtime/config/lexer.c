@@ -71,7 +71,7 @@ static const char *string_end(const char *at, const char **ret_problem)
                                 return NULL;
                         }
                 } else if (!*at) {
-                        at--; /* the loop must see the NUL */
+                        at--; /* lets the loop see the NUL */
                 }
         }
         return at + 1;

@@ -91,7 +91,7 @@ int name_check_traces_url(const char *text, struct error *error)
         for (const unsigned char *c = (const unsigned char *)text; *c; c++)
                 if (*c <= ' ' || *c == 0x7f)
                         place = 0;
-        /* A URL is shown and logged. */
+        /* URLs are shown and logged, so they must not hold a login. */
         if (place && memchr(text + scheme, '@', place))
                 return error_set(error, -EINVAL, "has a login; write it as a header into traces.headers_file");
         if (!place)

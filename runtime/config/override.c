@@ -14,8 +14,8 @@ static bool is_name(const char *name, size_t size)
         return size && strchr(letters, *name) && strspn(name, more) >= size;
 }
 
-/* The type of a setting with that dotted name; FIELD_TEXT for a plugin's own setting and for one that there is none of,
- * which the reader of the file refuses. */
+/* The type of the setting with that dotted name; FIELD_TEXT for a plugin's own setting, and for an unknown one, which
+ * the reader of the file refuses. */
 static enum field_type type_of(const char *name, size_t size)
 {
         const struct group *group = &config_table;

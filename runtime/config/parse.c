@@ -215,7 +215,7 @@ static int parse_value(struct parser *p, struct config_setting_t *parent, const 
         return syntax_error(p);
 }
 
-/* Whether what `file` says replaces what `other` has said before. */
+/* Whether a setting in `file` replaces an earlier one in `other`. */
 static bool may_override(const struct source_file *file, const struct source_file *other)
 {
         if (file->is_command_line)
@@ -225,7 +225,7 @@ static bool may_override(const struct source_file *file, const struct source_fil
         return other != NULL;
 }
 
-/* A group over a group is merged into it, member by member; the group keeps its place. */
+/* A group that is given again is merged member by member; it keeps its place. */
 static int parse_over(struct parser *p, struct config_setting_t *group)
 {
         struct opened opened = { .mark = '{', .closing = '}', .place = here(p) };

@@ -53,7 +53,7 @@ void problems_judge(struct problems *p, struct config_place place, const char *p
 {
         if (!problems_is_host(p) || trust->verdict == FILE_TRUST_SOUND)
                 return;
-        /* Whoever checks need not be the user who is going to run the host. */
+        /* The user who checks need not be the one who will run the host, so this is only a warning. */
         if (p->reader == READER_CHECK && trust->verdict == FILE_TRUST_STRANGER)
                 problems_warn(p, place, "%s%s", prefix, trust->why.text);
         else

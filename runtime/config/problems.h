@@ -44,7 +44,7 @@ static inline bool problems_is_host(const struct problems *p)
         return p->reader == READER_CHECK || p->reader == READER_HOST;
 }
 
-/* What is added between the two concerns handlers only. */
+/* Problems added between these two calls concern handlers only. */
 static inline void problems_begin_handlers(struct problems *p)
 {
         p->is_in_handlers = true;
@@ -59,11 +59,11 @@ __attribute__((format(printf, 3, 4))) void problems_error(
 __attribute__((format(printf, 3, 4))) void problems_warn(
         struct problems *p, struct config_place place, const char *format, ...);
 
-/* A file, described by `prefix`, that others than its owner could have written is a problem if a host is to believe in
- * it. */
+/* Adds a problem if the file, described by `prefix`, could have been written by others than its owner and a host is to
+ * rely on it. */
 void problems_judge(struct problems *p, struct config_place place, const char *prefix, const struct file_trust *trust);
 
-/* By file and line; those of one line stay in the order in which they were found. */
+/* Sorts by file and line; problems of one line keep the order in which they were found. */
 void problems_sort(struct problems *p);
 
 /* "FILE:LINE: TEXT" or "FILE:LINE: warning: TEXT", cut to fit.  Returns `text`. */

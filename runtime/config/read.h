@@ -9,14 +9,15 @@
  * the tree's list. */
 void config_read_tree(struct config_tree *t, struct config *config);
 
-/* Sets what depends on other settings, and checks settings against each other.  `config` is as config_read_tree() left
- * it. */
+/* Sets values that depend on other settings, and checks settings against each other.  `config` must come from
+ * config_read_tree(). */
 void config_finish(struct config_tree *t, struct config *config);
 
-/* The TLS of `group`, "store" or "coordination", whose URL is `url`; reads the files if it is for a host and Redis. */
+/* Checks the TLS settings of `group`, "store" or "coordination", whose URL is `url`; for a host and Redis it also reads
+ * the files. */
 void config_check_tls(struct config_tree *t, const char *group, const struct url *url, const struct tls_config *tls);
 
-/* The schedules; the handlers are finished. */
+/* Checks the schedules.  The handlers must be finished. */
 void config_check_schedules(struct config_tree *t, const struct config *config);
 
 #endif

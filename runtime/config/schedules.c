@@ -1,4 +1,4 @@
-/* schedules.c: the schedules of a configuration: whether they can be, and what is doubtful about them. */
+/* schedules.c: checks the schedules of a configuration: errors, and warnings about doubtful ones. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +34,7 @@ void config_check_schedules(struct config_tree *t, const struct config *config)
                 struct config_place place = { c->named.file, c->named.line };
                 struct schedule schedule;
                 struct error error = { "" };
-                /* A handler that is missing has been said so. */
+                /* A missing handler was already reported. */
                 if (!c->handler)
                         continue;
                 if (config_schedule(c, &schedule, &error) < 0) {

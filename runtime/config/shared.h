@@ -14,8 +14,8 @@ struct shared_config {
 /* config_load() into a new object with one reference.  0, or -errno with the reasons in `problems`. */
 int shared_config_load(
         const char *path, const struct strings *set, struct shared_config **ret, struct problems *problems);
-/* Adds a reference and returns `shared`.  NULL stands for a configuration that outlives all its users, and stays NULL.
- */
+/* Adds a reference and returns `shared`.  NULL stands for a configuration that outlives all its users, and stays
+ * NULL. */
 struct shared_config *shared_config_get(struct shared_config *shared);
 /* Drops a reference; the last one frees the configuration.  Accepts NULL. */
 void shared_config_free(struct shared_config *shared);

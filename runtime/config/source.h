@@ -19,11 +19,11 @@
 struct source_file {
         struct source_file *next;           /* the file that was opened next */
         const struct source_file *includer; /* NULL: the main file, or the command line */
-        bool is_command_line;               /* what --set has given */
+        bool is_command_line;               /* from --set */
         char *path;                         /* for messages */
         char *folder;                       /* absolute; the file's relative paths start here */
         char *text;
-        uint64_t written_ms; /* when it was changed last, in unix milliseconds; 0: it is no file */
+        uint64_t written_ms; /* when the file was last changed, in unix milliseconds; 0: not a file */
 };
 
 /* Zero-initialised is empty. */
@@ -39,8 +39,8 @@ struct source {
 /* Opens the file, or reads `text` as its content if that is not NULL.  0, or a negative errno.  This and later calls
  * add to `problems`.  The caller must call source_free() in any case. */
 int source_open(struct source *s, const char *path, const char *text, size_t size, struct problems *problems);
-/* Goes on with a setting of the command line, after the last token of the file.  `path` is for messages; relative paths
- * in it start at the working directory. */
+/* Continues with a setting of the command line, after the last token of the file.  `path` is for messages; relative
+ * paths in the setting start at the working directory. */
 void source_add_command_line(struct source *s, const char *path, const char *text, size_t size);
 /* The next token and its file; TOKEN_END after the last.  An include that cannot be read adds a problem and no tokens.
  * A TOKEN_BAD has added its problem, and TOKEN_END follows it. */

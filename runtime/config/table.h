@@ -1,5 +1,5 @@
-/* table.h: the description of a setting.  The settings themselves are in table.c.  Reading, checking, showing,
- * comparing and the reference all use these rows, so nothing about a setting is written twice. */
+/* table.h: the description of a setting.  The settings themselves are in table.c and table_handler.c.  Reading,
+ * checking, showing, comparing and the reference all use these rows, so nothing about a setting is written twice. */
 #ifndef QUIVER_CONFIG_TABLE_H
 #define QUIVER_CONFIG_TABLE_H
 
@@ -24,7 +24,8 @@ enum field_type {
         FIELD_GROUP,    /* { … } → the struct at the offset */
         FIELD_SETTINGS, /* { anything } → struct setting_list */
         FIELD_HANDLERS, /* { NAME = { … }; … } → handlers and handlers_count of struct config */
-        FIELD_NAMED,    /* the same for others → a pointer to structs that begin as struct named_config, and size_t */
+        FIELD_NAMED,    /* the same for others → a pointer to structs that begin with struct named_config, and their
+                         * number */
 };
 
 struct group;
@@ -35,7 +36,7 @@ struct field {
         enum config_effect effect;
         size_t offset;
         const char *fallback;  /* the default as text; NULL: there is none, see `otherwise` */
-        const char *otherwise; /* what applies if it is not set and has no default, for people; NULL: it is required */
+        const char *otherwise; /* for people: what applies if it is not set and has no default; NULL: it is required */
         double min;            /* counts, numbers, durations (ms), sizes (bytes) */
         double max;
         const char *const *choices; /* NULL-terminated */
@@ -44,7 +45,7 @@ struct field {
         const struct group *group;
         const char *help;
         enum url_use url_use;
-        size_t count_offset, item_size; /* FIELD_NAMED: where their number is, and how large each is */
+        size_t count_offset, item_size; /* FIELD_NAMED: the offset of their number, and the size of each */
 };
 
 struct group {
@@ -55,12 +56,12 @@ struct group {
 extern const struct group config_table;  /* struct config */
 extern const struct group handler_table; /* struct handler_config */
 
-/* The structs of a FIELD_NAMED of the struct at `base`: how many, and the one at `index`. */
+/* The structs of a FIELD_NAMED in the struct at `base`: their number, and the one at `index`. */
 size_t named_count(const struct field *f, const void *base);
 struct named_config *named_at(const struct field *f, const void *base, size_t index);
-/* The one of that name; NULL. */
+/* The struct of that name; NULL: none. */
 struct named_config *named_find(const struct field *f, const void *base, const char *name);
-/* One more, zeroed. */
+/* Adds a zeroed struct. */
 struct named_config *named_add(const struct field *f, void *base);
 
 /* The field of that name; NULL if there is none. */

@@ -1,4 +1,4 @@
-/* tls_check.c: whether the certificates that a configuration names can be used. */
+/* tls_check.c: checks that the certificates named in a configuration can be used. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ static void check_file(struct config_tree *t, const char *group, const char *set
                         strerror(errno));
 }
 
-/* Whoever can read the key can be taken for us; whoever can write it decides whom we are. */
+/* Anybody who can read the key can impersonate us; anybody who can write it can replace our identity. */
 static void check_key(struct config_tree *t, const char *group, const char *file)
 {
         char name[PATH_TEXT_MAX];
@@ -40,7 +40,7 @@ static void check_key(struct config_tree *t, const char *group, const char *file
         struct config_place place = tree_place_of(t, name_of(group, "key_file", name));
         int fd = file_trust_open(file, FILE_TRUST_OF_FILE, &trust, NULL);
         if (fd < 0)
-                return; /* whoever reads it says why it cannot */
+                return; /* loading it reports why it cannot be read */
         (void)snprintf(prefix, sizeof(prefix), "%s: %s: ", name, file);
         if (problems_is_host(t->problems) && trust.verdict != FILE_TRUST_SOUND)
                 problems_judge(t->problems, place, prefix, &trust);
@@ -50,7 +50,8 @@ static void check_key(struct config_tree *t, const char *group, const char *file
         (void)close(fd);
 }
 
-/* Reads them as the connection would, so that a mistake is found now, and on a reload before it is taken up. */
+/* Loads the files as a connection would, so that a mistake is found now, and on a reload before the configuration is
+ * taken up. */
 static void check_use(struct config_tree *t, const char *group, const struct tls_config *tls)
 {
         const struct tls_files files = tls_files_of(tls);

@@ -7,7 +7,7 @@
 
 #include "config/override.h"
 
-/* Each is a source of its own, so that a later one overrides an earlier one. */
+/* Each setting is a source of its own, so that a later one overrides an earlier one. */
 static int add_set(struct config_tree *t, const char *given)
 {
         struct buffer text = { 0 };

@@ -17,9 +17,9 @@ struct config_tree {
         struct problems *problems;
 };
 
-/* Reads the file, or `text` as its content if that is not NULL, and then what the command line has set (NAME=VALUE;
- * NULL: nothing).  0, or a negative errno with the reasons in `problems`,
- * which the tree keeps using.  The caller must call tree_close() in any case. */
+/* Reads the file, or `text` as its content if that is not NULL, and then the settings of the command line (NAME=VALUE;
+ * NULL: none).  0, or a negative errno with the reasons in `problems`, which the tree keeps using.  The caller must
+ * call tree_close() in any case. */
 int tree_open(struct config_tree *t, const char *path, const char *text, size_t size, const struct strings *set,
         struct problems *problems);
 void tree_close(struct config_tree *t);

@@ -6,7 +6,6 @@
 #include "base/url.h"
 #include "coord/request.h"
 
-/* Each driver has a line here. */
 static const struct coord_driver *const drivers[] = {
         &local_driver,
         &zookeeper_driver,
@@ -16,7 +15,7 @@ static const struct coord_driver *const drivers[] = {
 
 #define SEQUENCE_DIGITS 10u
 
-/* --- what is asked ------------------------------------------------------------------------------------------------ */
+/* --- checking requests ------------------------------------------------------------------------------------------- */
 
 static void check_path(struct coord_request *request, const char *path)
 {

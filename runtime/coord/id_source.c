@@ -47,7 +47,7 @@ static void on_released(void *self)
         source->released = NULL;
 }
 
-/* Who waits is told; the next one who asks makes it try again. */
+/* Fails the asks that wait; the next ask tries again. */
 static void on_failed(void *self, int status, const char *text)
 {
         struct id_source *source = self;
@@ -94,7 +94,8 @@ static uint64_t wall_ns(void)
         return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
-/* A new owner waits for the horizon of the one before, however long that is ahead. */
+/* Whether the slot's grant has not begun: a new owner waits for the end of the previous owner's horizon, if that is no
+ * further ahead than a horizon can be. */
 static bool is_before_grant(const struct id_source *source, uint64_t now_ns)
 {
         uint64_t now_ms = now_ns / NS_PER_MS;

@@ -1,22 +1,22 @@
-/* id_source.h: where a process has its unique ids from: a generator, and the slot that it holds for it.
+/* id_source.h: the unique ids of a process: a generator, and the slot that the process holds for it.
  *
- * A recipe above slot.h, without I/O of its own.  Nothing is asked of the tree before the first id is; then the slot is
- * taken, and its horizon moved on while ids are asked for.  So a process that gives no ids costs nothing. */
+ * A recipe above slot.h, without I/O of its own.  The slot is taken when the first id is asked for, and its horizon is
+ * moved while ids are asked for.  So a process that gives no ids costs nothing. */
 #ifndef QUIVER_COORD_ID_SOURCE_H
 #define QUIVER_COORD_ID_SOURCE_H
 
 #include "coord/slot.h"
 #include "id/generator.h"
 
-/* Somebody who waits for ids.  Zeroed, the upper part filled in; done() is called exactly once, on the loop, perhaps
- * inside id_source_ask(). */
+/* A request for ids.  Zero it and set the upper part; done() is called exactly once, on the loop, perhaps inside
+ * id_source_ask(). */
 struct id_ask {
         void (*done)(struct id_ask *ask);
         uint32_t want;        /* at most; at least 1 */
         uint64_t deadline_ms; /* by clock_boot_ms() */
 
-        /* 0, and 1 to `want` ids; -EBUSY: no slot is to be had; -EDOM: the clock is far behind the last id; -EOVERFLOW:
-         * the clock is outside the layout's times; -EBADMSG; -ETIMEDOUT; -ECANCELED. */
+        /* 0, and 1 to `want` ids; -EBUSY: no slot is free; -EDOM: the clock is far behind the last id; -EOVERFLOW: the
+         * clock is outside the layout's times; -EBADMSG; -ETIMEDOUT; -ECANCELED. */
         int status;
         struct error error;
         struct id_block block;
@@ -30,7 +30,7 @@ struct id_source_options {
         uint32_t fixed;    /* the slot's number, or SLOT_ANY */
         uint64_t horizon_ms;
         const char *says;
-        void (*due_changed)(void *self); /* due_ms is another now; NULL: the owner looks at it before it sleeps */
+        void (*due_changed)(void *self); /* due_ms has changed; NULL: the owner reads it before it sleeps */
         void *self;
 };
 
@@ -38,29 +38,28 @@ struct id_source {
         struct id_generator generator;
         struct slot slot;
         uint64_t horizon_ms;
-        uint64_t from_ms; /* of the slot that we have */
+        uint64_t from_ms; /* start of the slot's grant */
         bool is_taking;   /* the slot was asked for */
         struct id_ask *asks;
-        uint64_t due_ms; /* id_source_tick() is wanted then; UINT64_MAX: not */
+        uint64_t due_ms; /* when id_source_tick() is due; UINT64_MAX: never */
         void (*due_changed)(void *self);
         void *self;
         void (*released)(void *self);
         void *released_self;
 };
 
-/* `session` is the tree's, 0 if there is none yet. */
+/* `session` is the tree's session; 0: none yet. */
 void id_source_open(
         struct id_source *source, struct coord *coord, const struct id_source_options *options, uint64_t session);
-/* After the tree was closed.  Who still waits is told. */
+/* Call after the tree was closed.  Asks that still wait are finished. */
 void id_source_free(struct id_source *source);
 
 void id_source_ask(struct id_source *source, struct id_ask *ask);
-/* Moves the horizon on if less than half of it is left: for who takes from the generator directly. */
+/* Moves the horizon if less than half of it is left.  For callers that use the generator directly. */
 void id_source_top_up(struct id_source *source);
 bool id_source_wants_more(const struct id_source *source);
 
-/* Gives the slot back; nothing may be asked any more.  released() is called when that is done, at once if there is
- * nothing to give back. */
+/* Gives the slot back; no ask may follow.  released() is called when that is done, or at once if there is no slot. */
 void id_source_release(struct id_source *source, void (*released)(void *self), void *self);
 
 void id_source_tick(struct id_source *source, uint64_t now_ms);
@@ -68,7 +67,7 @@ void id_source_tick(struct id_source *source, uint64_t now_ms);
 void id_source_session(struct id_source *source, enum coord_state state, uint64_t session);
 void id_source_look(struct id_source *source);
 
-/* What went wrong with a verdict other than ID_GIVEN and ID_WAIT.  -errno, with the text. */
+/* The error of a verdict other than ID_GIVEN and ID_WAIT: -errno with the text set. */
 int id_verdict_error(enum id_verdict verdict, const struct id_generator *generator, const struct id_block *block,
         struct error *error);
 

@@ -18,7 +18,7 @@ static void on_lost(void *self)
         l->events->lost(l->self);
 }
 
-/* The attempt is repeated, but logged only once. */
+/* The request is repeated, but each error is logged only once. */
 static void on_failed(void *self, int status, const char *text)
 {
         struct leader *l = self;

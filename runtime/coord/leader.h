@@ -1,6 +1,6 @@
 /* leader.h: elects one leader among several candidates.
  *
- * The leader is the first in a queue (queue.h); each of the others waits for the one before it.
+ * The leader is first in a queue (queue.h); every other candidate waits for the one before it.
  *
  * A leader may have lost its leadership without knowing it, because a session ends at the authority first.  So a leader
  * writes with coord_multi() and puts leader_check() first: the write fails if its node is gone. */
@@ -11,8 +11,7 @@
 
 struct leader_events {
         void (*gained)(void *self);
-        void (*lost)(void *self); /* called once after gained(): it resigned, its session ended, or somebody removed its
-                                     node */
+        void (*lost)(void *self); /* once after gained(): it resigned, or its session or node is gone */
 };
 
 struct leader {
@@ -22,14 +21,14 @@ struct leader {
         struct error failure; /* the last error that was logged */
 };
 
-/* `path` is that of the election; `nonce` is different for each candidate.  Both are copied. */
+/* `path` is the election's; `nonce` must be unique to the candidate.  Both are copied. */
 void leader_init(struct leader *l, struct coord *coord, const char *path, const char *nonce,
         const struct leader_events *events, void *self);
 
 /* True: becomes a candidate, and remains one when a session is lost.  False: resigns. */
 void leader_stand(struct leader *l, bool is_standing);
 bool leader_is_leading(const struct leader *l);
-/* Nothing waits to be tried again. */
+/* No failed request waits for leader_retry(). */
 bool leader_is_settled(const struct leader *l);
 
 /* While leading: the check that goes first into a multi.  Borrows the path until the multi is done. */
@@ -39,7 +38,7 @@ struct coord_multi_op leader_check(const struct leader *l);
 void leader_session(struct leader *l, enum coord_state state, uint64_t session);
 void leader_changed(struct leader *l, const char *path);
 void leader_look(struct leader *l);
-/* Tries again what failed; call it from a timer. */
+/* Repeats failed requests; call it from a timer. */
 void leader_retry(struct leader *l);
 
 #endif

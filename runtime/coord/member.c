@@ -27,7 +27,7 @@ static void on_set(struct coord_request *request)
         if (request->status == 0)
                 m->told_edition = m->sent_edition;
         else
-                m->is_there = false; /* the node is looked at again */
+                m->is_there = false; /* read the node again */
         if (request->status == 0 || request->status == -ENOENT)
                 tend(m);
 }
@@ -56,7 +56,7 @@ static void on_deleted(struct coord_request *request)
                 tend(m);
 }
 
-/* The data as it is now; it may change while the request is under way. */
+/* Copies the data for the request, because it may change while the request is under way. */
 static struct span send_data(struct member *m)
 {
         m->is_busy = true;
@@ -92,11 +92,10 @@ static void on_got(struct coord_request *request)
                 m->is_there = false;
                 create(m);
         } else if (request->status == -EBADMSG || m->get.stat.owner != m->session) {
-                delete (m); /* the node of an earlier session, which ends with that session, or a node that no session
-                               holds */
+                delete (m); /* a node of an earlier session, or one that no session holds */
         } else {
                 if (!m->is_there)
-                        m->told_edition = 0; /* whatever version it has */
+                        m->told_edition = 0; /* overwrite it, whatever version it has */
                 m->is_there = m->is_watched = true;
                 tend(m);
         }
@@ -143,8 +142,7 @@ bool member_is_settled(const struct member *m)
                             : !m->is_there && !m->is_busy;
 }
 
-/* --- the others ------------------------------------------------------------------------------------------------------
- */
+/* --- the other members --- */
 
 static const char *name_of(const struct member_mate *mate)
 {
@@ -161,12 +159,12 @@ static void drop_mate(struct member_mate *mate)
         mate->is_told = false;
         mate->is_listed = false;
         if (mate->is_getting)
-                return; /* its answer has not come yet; when it comes, the mate is freed */
+                return; /* a request about it is under way; its answer frees the mate */
         HASH_DEL(m->mates, mate);
         free(mate);
 }
 
-/* A node that no session holds would never be deleted.  It is no member until it changes. */
+/* A node that no session holds would never go away, so it does not count as a member until it changes. */
 static void ignore_mate(struct member_mate *mate)
 {
         struct member *m = mate->of;
@@ -186,7 +184,7 @@ static void tell_known(struct member *m, bool is_known)
         m->events->known(m->self, is_known);
 }
 
-/* Tells that all members are known, once every question has been answered. */
+/* Reports that all members are known once no request is under way. */
 static void check_known(struct member *m)
 {
         bool is_settled = m->is_following && !m->is_listing && !m->must_list && !m->getting;
@@ -275,8 +273,8 @@ static void note_listed(struct member *m, const char *name)
         mate->is_listed = true;
 }
 
-/* A member that is not in the list has left.  A list has no creation ids, so every node in it that may have been made
- * again has to be read. */
+/* A member that is missing in the list has left.  A list has no creation ids, so every node that may have been made
+ * again must be read. */
 static void diff(struct member *m, bool is_look)
 {
         struct member_mate *mate;
@@ -340,7 +338,7 @@ void member_follow(struct member *m, bool is_following)
         }
 }
 
-/* --- what the tree tells --- */
+/* --- events of the tree --- */
 
 void member_session(struct member *m, enum coord_state state, uint64_t session)
 {

@@ -66,8 +66,8 @@ static void fail(struct queue *queue)
 
 static bool is_ours(const struct queue *queue, const char *name);
 
-/* The authority gave us a name without a valid number, because somebody has changed its sequence.  The node is given
- * up, and another one is made after the next look. */
+/* The node's name has no valid number, because somebody has changed its sequence.  Deletes the node; another one is
+ * made after the next look. */
 static void refuse_place(struct queue *queue)
 {
         queue->step = QUEUE_REMOVE;
@@ -109,7 +109,7 @@ uint32_t queue_limit_of(const char *name)
         if (dot[1] == 's' && dot[2] == '-')
                 return QUEUE_NO_LIMIT;
         unsigned long limit = strtoul(dot + 1, &end, 10);
-        /* Whatever else it is called, it waits alone. */
+        /* A place with any other name has limit 1. */
         return *end == '-' && strlen(end) == SEQUENCE_DIGITS + 1 && limit > 1 && limit <= QUEUE_LIMIT_MAX
                        ? (uint32_t)limit
                        : 1;
@@ -128,7 +128,7 @@ bool queue_is_in_front(uint32_t before, uint32_t smallest, uint32_t limit)
         return all == QUEUE_NO_LIMIT || before < all;
 }
 
-/* Whether the node of that name is ours.  There may be several: of a create that got no answer, or a late one. */
+/* Whether the node of that name is ours.  There may be several after a create without an answer, or with a late one. */
 static bool is_ours(const struct queue *queue, const char *name)
 {
         const char *ticket = queue->ticket + strlen(queue->path) + 1;
@@ -141,12 +141,12 @@ static void take_place(struct queue *queue, const char *name)
         (void)snprintf(queue->own, sizeof(queue->own), "%.*s/%.255s", (int)(COORD_PATH_MAX - 257), queue->path, name);
 }
 
-/* Who is before a place. */
+/* The places before a place. */
 struct queue_before {
         uint32_t count;
-        uint32_t smallest;    /* of their limits */
-        const char *previous; /* the last of them; NULL: there is none */
-        const char *alone;    /* the last of them whose limit is 1 */
+        uint32_t smallest;    /* the smallest of their limits */
+        const char *previous; /* the last of them; NULL: none */
+        const char *alone;    /* the last of them with limit 1 */
         const char *ours;     /* the first of them that is ours */
 };
 
@@ -155,7 +155,7 @@ static bool is_later(const char *name, const char *than)
         return !than || strcmp(queue_number_of(name), queue_number_of(than)) > 0;
 }
 
-/* `own` NULL: as if our place were the next. */
+/* `own` NULL: as if we took the next place. */
 static struct queue_before look_before(const struct queue *queue, const char *own)
 {
         struct queue_before before = { 0 };
@@ -182,12 +182,12 @@ static void watch_place(struct queue *queue, const char *name, enum queue_step s
         queue->step = step;
 }
 
-/* What to do without a place. */
+/* Chooses the next step when we have no place. */
 static void found_none(struct queue *queue, const struct queue_before *before)
 {
         queue->is_unsure = false;
         if (!queue->wants) {
-                /* Whoever is there tidies up. */
+                /* The others in the queue delete its node when they leave. */
                 queue->is_untidy &= !before->count;
                 queue->step = queue->is_untidy ? QUEUE_TIDY : QUEUE_REST;
         } else if (queue->gives_up && !queue_is_in_front(before->count, before->smallest, queue->limit)) {
@@ -215,7 +215,7 @@ static void found(struct queue *queue)
         }
 }
 
-/* Of who would have to wait.  A place that no session holds is removed by those who wait behind it. */
+/* The place that we would wait for was read.  A place that no session holds is removed by those who wait behind it. */
 static void peeked(struct queue *queue)
 {
         int status = queue->request.status;
@@ -244,8 +244,7 @@ static void verified(struct queue *queue)
                 queue->token = queue->get.stat.created;
                 queue->step = queue->wants ? QUEUE_LOOK : QUEUE_REMOVE;
         } else if (!status || status == -EBADMSG) {
-                queue->step = QUEUE_REMOVE; /* the node of an earlier session, which would be deleted with it, or a node
-                                               that no session holds */
+                queue->step = QUEUE_REMOVE; /* of an earlier session, or one that no session holds */
         } else if (status == -ENOENT) {
                 lose(queue);
         } else if (!is_unknown(status)) {
@@ -277,7 +276,7 @@ static void looked(struct queue *queue)
         queue->has_others = queue->children.names_count > 1;
         struct queue_before before = look_before(queue, own);
         if (before.ours) {
-                /* A place before ours is ours, too: we take that one. */
+                /* An earlier place is ours, too: we take that one. */
                 queue->is_unsure = true;
                 take_place(queue, before.ours);
                 queue->step = QUEUE_VERIFY;
@@ -286,7 +285,7 @@ static void looked(struct queue *queue)
         } else if (queue->limit == 1 || before.alone) {
                 watch_place(queue, queue->limit == 1 ? before.previous : before.alone, QUEUE_WATCH);
         } else {
-                /* Any of those before may make room: the look has set the watch. */
+                /* Any place before ours may make room: we watch the whole list, which QUEUE_LOOK has armed. */
                 (void)snprintf(queue->watched, sizeof(queue->watched), "%s", queue->path);
                 queue->step = QUEUE_REST;
                 if (queue->events.behind)
@@ -368,7 +367,7 @@ static void removed(struct queue *queue)
                 queue->step = queue->is_untidy ? QUEUE_TIDY : QUEUE_REST;
 }
 
-/* A node that has children again is not deleted, and one that another process deleted first is gone. */
+/* A node that has children again is not deleted; one that another process deleted first is gone. */
 static void tidied(struct queue *queue)
 {
         if (is_unknown(queue->request.status))
@@ -430,7 +429,7 @@ static void on_done(struct coord_request *request)
         if (request->status == -EOWNERDEAD)
                 queue->session = 0; /* until the next session is reported */
         if (queue->is_stale || request->status == -EOWNERDEAD) {
-                /* A node that was made although no answer came is found by the id in its name. */
+                /* A node whose creation got no answer is found by the id in its name. */
                 if (queue->step == QUEUE_CREATE || queue->step == QUEUE_PEEK)
                         queue->step = QUEUE_FIND;
                 queue->is_unsure = true;
@@ -510,7 +509,7 @@ void queue_enter(struct queue *queue)
 {
         queue->wants = true;
         queue->is_leaving = false;
-        /* Who gives up looks first, and makes no node that others would have to wait for. */
+        /* With gives_up the queue is read first, so that we make no node that others would wait for. */
         if (queue->step == QUEUE_REST && !queue->own[0])
                 queue->step = queue->gives_up || queue->is_unsure ? QUEUE_FIND : QUEUE_CREATE;
         pump(queue);
@@ -519,7 +518,7 @@ void queue_enter(struct queue *queue)
 bool queue_leave(struct queue *queue)
 {
         queue->wants = queue->is_front = false;
-        /* Nothing was sent yet. */
+        /* Nothing was sent yet, so there is nothing to remove. */
         if (!queue->own[0] && !queue->is_busy &&
                 (queue->step == QUEUE_CREATE || queue->step == QUEUE_PEEK || !queue->session))
                 queue->step = QUEUE_REST;

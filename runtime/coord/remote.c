@@ -116,7 +116,7 @@ void remote_turn(struct remote *remote)
                 finish_refused(remote);
                 remote_wake_at(remote, coord_sweep(&remote->coord, now_ms, remote_forget));
         }
-        /* Those who were told may have closed it meanwhile. */
+        /* A callback may have closed the tree meanwhile. */
         if (remote->is_closing) {
                 coord_cancel(&remote->coord, -ECANCELED);
                 remote->hooks->close(remote);
@@ -144,7 +144,7 @@ void remote_start(struct coord *coord, struct coord_request *request)
 
 void remote_flush(struct remote *remote)
 {
-        /* Nothing is finished in here, so the list stays as it is. */
+        /* send() finishes no request, so the list does not change. */
         for (struct coord_request *request = remote->coord.requests; request; request = request->next)
                 if (request->driver)
                         remote->hooks->send(remote, request);
@@ -168,7 +168,7 @@ void remote_refuse(struct remote *remote, struct coord_request *request, int sta
 
 void remote_refuse_all(struct remote *remote, int status, const char *why)
 {
-        /* It is tried again and again, and said once. */
+        /* The attempt is repeated, but each reason is logged once. */
         bool is_new = strcmp(remote->refusal.text, why) != 0;
         (void)error_set(&remote->refusal, 0, "%s", why);
         if (is_new)
@@ -236,7 +236,7 @@ bool remote_prove(struct remote *remote, uint64_t number, bool must_look)
         must_look |= !remote_is_proven(remote);
         remote->proof_ms = remote->beat_sent_ms;
         remote->coord.answered_ms = clock_boot_ms();
-        /* The answer may have lain here while the loop was busy: then it proves nothing any more. */
+        /* If the answer was read too late because the loop was busy, it no longer proves that the session is alive. */
         if (remote->coord.answered_ms - remote->proof_ms > remote->coord.session_ms)
                 return false;
         if (remote->coord.state != COORD_ALIVE)

@@ -1,4 +1,4 @@
-/* What happens to every request before the driver sees it, and after. */
+/* request.c: what happens to every request before and after the driver handles it. */
 #include "coord/request.h"
 
 #include <assert.h>
@@ -146,7 +146,7 @@ void coord_cancel(struct coord *coord, int status)
                 coord_finish_error(coord->requests, status, "the coordination tree was closed");
 }
 
-/* --- what drivers embed ------------------------------------------------------------------------------------------ */
+/* --- struct coord ------------------------------------------------------------------------------------------------ */
 
 void coord_base_init(
         struct coord *coord, const struct coord_driver *driver, const struct coord_options *options, const char *url)

@@ -23,7 +23,7 @@ static uint64_t now_ms(struct slot *slot)
         return slot->events.wall_ms(slot->events.self);
 }
 
-/* It may or may not have happened. */
+/* Whether the request may or may not have been carried out. */
 static bool is_unknown(int status)
 {
         return status == -ETIMEDOUT || status == -ECONNRESET;
@@ -37,7 +37,7 @@ static void fail(struct slot *slot, int status, const char *text)
                 slot->events.failed(slot->events.self, status, text);
 }
 
-/* --- which number ------------------------------------------------------------------------------------------------- */
+/* --- choosing a number ------------------------------------------------------------------------------------------- */
 
 static bool is_passed(const struct slot *slot, uint32_t number)
 {
@@ -86,7 +86,7 @@ static void try_next(struct slot *slot)
         }
 }
 
-/* A name that is no number below the limit is nobody's. */
+/* A name that is not a number below the limit is ignored. */
 static void listed(struct slot *slot)
 {
         for (uint32_t i = 0; i < slot->children.names_count; i++) {
@@ -104,7 +104,7 @@ static void listed(struct slot *slot)
 
 /* --- the horizon -------------------------------------------------------------------------------------------------- */
 
-/* "UNTIL NONCE". */
+/* Parses "UNTIL NONCE". */
 static bool horizon_read(struct slot *slot, struct span data)
 {
         uint64_t until_ms = 0;
@@ -170,7 +170,7 @@ static void read_horizon(struct slot *slot)
                 return;
         }
         slot->version = slot->get.stat.version;
-        /* What we recorded ourselves was given by our own generator, which does not give an id twice. */
+        /* If we recorded the horizon ourselves, our own generator gave those ids, and does not give an id twice. */
         slot->from_ms = slot->is_ours ? 0 : slot->recorded_ms;
         if (slot->is_releasing && !slot->is_ours) {
                 end_release(slot); /* it is another's by now */
@@ -213,7 +213,7 @@ static void verified(struct slot *slot)
         }
         if (!status && slot->get.stat.owner == slot->session) {
                 slot->is_held = true;
-                slot->step = SLOT_READ; /* its version may be older than the claim that was lost */
+                slot->step = SLOT_READ; /* the version that we know may be older than the claim that was lost */
                 return;
         }
         if (status && status != -EBADMSG) {
@@ -234,7 +234,7 @@ static void verified(struct slot *slot)
 static void written(struct slot *slot)
 {
         int status = slot->request.status;
-        /* Somebody else has written it, or the write may have happened: what is there shows it. */
+        /* Another process has written the horizon, or our write may have succeeded: reading it shows which. */
         if (is_unknown(status) || status == -ESTALE || status == -EEXIST || status == -ENOENT) {
                 slot->step = SLOT_READ;
                 return;
@@ -302,7 +302,7 @@ static void on_done(struct coord_request *request)
         if (request->status == -ECANCELED)
                 return;
         if (request->status == -EOWNERDEAD)
-                slot->session = 0; /* until the next session is told */
+                slot->session = 0; /* until the next session is reported */
         if (slot->is_stale || request->status == -EOWNERDEAD) {
                 slot->is_stale = slot->is_held = false;
                 slot->step = SLOT_REST;
@@ -312,8 +312,8 @@ static void on_done(struct coord_request *request)
         pump(slot);
 }
 
-/* What is given back ends where the last id did; the rest of the grant was not used.  Otherwise a horizon never moves
- * back, also when the clock did: ids up to it may have been given. */
+/* On release the horizon moves back to the last id; the rest of the grant is unused.  Otherwise a horizon never moves
+ * back, even if the clock did: ids up to it may have been given. */
 static void start_write(struct slot *slot, struct coord_request request)
 {
         if (!slot->is_releasing)

@@ -1,4 +1,4 @@
-/* curl_api.h: libcurl's functions, found when they are first needed. */
+/* curl_api.h: libcurl's functions, loaded when they are first needed. */
 #ifndef QUIVER_CURL_CURL_API_H
 #define QUIVER_CURL_CURL_API_H
 

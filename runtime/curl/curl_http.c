@@ -13,8 +13,8 @@
 #include "base/strings.h"
 #include "curl/curl_api.h"
 
-/* A connection on which nothing happens is looked at after this time: a watch may be silent for hours, and what stands
- * between may have forgotten the connection. */
+/* TCP keepalive starts after this time: a watch may be silent for hours, and a firewall in between may have dropped the
+ * connection. */
 #define KEEPALIVE_IDLE_S     10L
 #define KEEPALIVE_INTERVAL_S 5L
 #define DESCRIPTORS_SEEN     1024
@@ -27,7 +27,7 @@ struct curl_http {
         uv_timer_t timer;
         struct tls_files tls;
         struct curl_exchange *exchanges; /* under way */
-        struct curl_exchange *aborted;   /* done() is yet to be called */
+        struct curl_exchange *aborted;   /* done() must still be called */
         void (*freed)(void *self);
         void *freed_self;
 };
@@ -38,7 +38,7 @@ struct http_socket {
         curl_socket_t fd;
 };
 
-/* --- what has happened ------------------------------------------------------------------------------------------- */
+/* --- results ----------------------------------------------------------------------------------------------------- */
 
 static int status_of(CURLcode code)
 {
@@ -85,8 +85,8 @@ static void finish(struct curl_exchange *exchange, CURLcode code)
         exchange->done(exchange);
 }
 
-/* Owners are called here only, outside of libcurl, and may start and cancel exchanges.  One at a time: each call may
- * change the lists. */
+/* Owners are called here only, outside libcurl, and may start and cancel exchanges.  One at a time, because each call
+ * may change the lists. */
 static void deliver(struct curl_http *http)
 {
         CURLMsg *message;
@@ -182,7 +182,7 @@ static int set_socket(CURL *easy, curl_socket_t fd, int what, void *self, void *
         return 0;
 }
 
-/* No child of ours gets the connection. */
+/* Close-on-exec, so that no child inherits the connection. */
 static curl_socket_t open_socket(void *self, curlsocktype purpose, struct curl_sockaddr *address)
 {
         (void)self;
@@ -205,8 +205,8 @@ static size_t take_reply(char *data, size_t size, size_t count, void *self)
         return bytes;
 }
 
-/* The body is read by a function that cannot go back: libcurl repeats what it sent on a connection that turned out to
- * be dead, and a transaction may have been executed by then. */
+/* The body is read by a function that cannot rewind: otherwise libcurl would resend it on a new connection, although a
+ * transaction may have been executed. */
 static size_t give_body(char *to, size_t size, size_t count, void *self)
 {
         struct curl_exchange *exchange = self;
@@ -248,7 +248,7 @@ static void set_body(struct curl_exchange *exchange)
         (void)curl->easy_setopt(easy, CURLOPT_READDATA, exchange);
 }
 
-/* Certificates and names are verified, as libcurl does unless it is told otherwise. */
+/* libcurl verifies certificates and names by default. */
 static void set_trust(const struct curl_http *http, CURL *easy)
 {
         const struct curl_api *curl = http->curl;
@@ -287,7 +287,7 @@ void curl_http_start(struct curl_http *http, struct curl_exchange *exchange)
         (void)curl->easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)exchange->connect_ms);
         (void)curl->easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
         (void)curl->easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-        /* The environment's proxy is for the web, not for this. */
+        /* A proxy of the environment is meant for the web, not for this. */
         (void)curl->easy_setopt(easy, CURLOPT_PROXY, "");
         (void)curl->easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
         /* Closing does not wait for a name server that does not answer. */
@@ -329,7 +329,7 @@ void curl_exchange_free(struct curl_exchange *exchange)
 
 /* --- the whole --------------------------------------------------------------------------------------------------- */
 
-/* libcurl makes a pair of sockets for its own use, which no child of ours is to have. */
+/* libcurl makes a socket pair for its own use, which no child may inherit. */
 static CURLM *make_multi(const struct curl_api *curl)
 {
         bool was_open[DESCRIPTORS_SEEN];

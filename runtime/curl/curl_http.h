@@ -1,7 +1,7 @@
 /* curl_http.h: HTTP exchanges on the loop, several at once, by libcurl: for etcd, and for traces.
  *
- * libcurl is loaded when the first curl_http is made: it brings two dozen libraries along, which would cost every
- * runner 8 MB and 7 ms.  On the loop only. */
+ * libcurl is loaded when the first curl_http is made: it loads two dozen libraries, which would cost every runner 8 MB
+ * and 7 ms.  On the loop only. */
 #ifndef QUIVER_CURL_CURL_HTTP_H
 #define QUIVER_CURL_CURL_HTTP_H
 
@@ -20,27 +20,27 @@ struct curl_http_options {
         struct tls_files tls; /* without server_name */
 };
 
-/* One request and its answer.  The upper half is the caller's, zeroed and filled in; it lives until done(). */
+/* One request and its answer.  The caller zeroes it and fills in the upper half; it must live until done(). */
 struct curl_exchange {
         const char *url;
         const char *token;           /* the value of Authorization; NULL: none */
         const struct strings *lines; /* further header lines, "Name: value"; NULL: none */
-        struct buffer body;          /* sent by POST; without one it is a GET */
-        size_t reply_max;            /* a longer reply is a failure */
-        uint64_t limit_ms;           /* for all of it; 0: none, it is a stream */
+        struct buffer body;          /* sent by POST; empty: a GET */
+        size_t reply_max;            /* a longer reply fails */
+        uint64_t limit_ms;           /* for the whole exchange; 0: none, for a stream */
         uint64_t connect_ms;         /* for the connection */
         /* Called exactly once, on the loop, never inside a call of the owner. */
         void (*done)(struct curl_exchange *exchange);
-        /* Streams: there is more in `reply`, which the owner takes. */
+        /* For streams: there is more in `reply`, which the owner consumes. */
         void (*more)(struct curl_exchange *exchange);
 
-        int status;        /* 0: there is an answer, whatever it says; -ECONNRESET and the like: there is none */
-        bool was_sent;     /* some of it may have reached the server */
+        int status;        /* 0: there is an answer, of any HTTP status; -ECONNRESET and the like: there is none */
+        bool was_sent;     /* a part of it may have reached the server */
         bool is_untrusted; /* the server's certificate could not be verified */
         long http_code;
-        uint64_t retry_after_ms; /* as Retry-After says; 0: it says nothing */
+        uint64_t retry_after_ms; /* from Retry-After; 0: not given */
         struct buffer reply;
-        struct error error; /* what libcurl says */
+        struct error error; /* libcurl's text */
 
         /* private */
         struct curl_exchange *prev, *next;
@@ -59,9 +59,9 @@ struct curl_http *curl_http_new(uv_loop_t *loop, const struct curl_http_options 
 void curl_http_free(struct curl_http *http, void (*freed)(void *self), void *self);
 
 void curl_http_start(struct curl_http *http, struct curl_exchange *exchange);
-/* Ends it without done().  The owner frees it with curl_exchange_free(). */
+/* Ends the exchange without done().  The owner frees it with curl_exchange_free(). */
 void curl_http_cancel(struct curl_exchange *exchange);
-/* Ends all that are under way with -ECONNABORTED; done() is called soon, not in here. */
+/* Ends all exchanges with -ECONNABORTED; done() is called soon, not inside this call. */
 void curl_http_abort_all(struct curl_http *http);
 /* Frees what an exchange has allocated, not the struct. */
 void curl_exchange_free(struct curl_exchange *exchange);

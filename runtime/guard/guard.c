@@ -188,8 +188,8 @@ static bool await_runners(const struct guard *g)
         return true;
 }
 
-/* What runners started and left in other process groups: by their control group, and where there is none by the mark
- * that they have inherited (stray_mark.h).  Whether none is left within KILL_MAX_MS. */
+/* Kills what runners started and left in other process groups: by their control group, or else by the mark that they
+ * inherited (stray_mark.h).  True if none is left within KILL_MAX_MS. */
 static bool end_strays(const struct guard *g, unsigned *ret_killed)
 {
         const struct timespec pause = { .tv_nsec = STRAYS_PAUSE_NS };
@@ -238,7 +238,7 @@ int cmd_guard(int argc, char **argv)
                 (void)fprintf(stderr, "quiver guard: only a host starts this command\n");
                 return 2;
         }
-        /* As the host logs; without a journal, to standard error. */
+        /* Logs in the host's format; without a journal, to standard error. */
         if (argv[1][0] == '0' + FORMAT_JSON || argv[1][0] == '0' + FORMAT_JOURNAL)
                 (void)log_set_format((enum log_format)(argv[1][0] - '0'), argv[2], NULL);
         /* Signals that stop a host must not stop its guard before it; the guard ends after the host. */
@@ -255,7 +255,7 @@ int cmd_guard(int argc, char **argv)
         (void)uv_poll_start(&g.orders, UV_READABLE, on_orders);
         (void)uv_run(&g.loop, UV_RUN_DEFAULT);
         if (!g.is_dismissed && g.has_start) {
-                /* The file may have been renamed since: what the guard has to say belongs into the one that is read. */
+                /* The log file may have been rotated since: opens it again by its name. */
                 if (strcmp(argv[3], "-") != 0)
                         (void)log_to_file(argv[3], NULL);
                 clean_up(&g);

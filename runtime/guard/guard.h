@@ -15,9 +15,8 @@
 
 struct guard_work;
 
-/* release.c: what is done when the host is dead.  A store or coordination in Redis over TLS is connected to from the
- * beginning, while the host lives: handshakes would take time that the tasks of a dead host wait for.  `start` must
- * stay valid. */
+/* release.c: what the guard does when the host is dead.  A Redis over TLS is connected to at the start, while the host
+ * lives, because the tasks of a dead host would wait for the handshakes.  `start` must stay valid. */
 struct guard_work *guard_work_open(struct uv_loop_s *loop, const struct guard_start *start);
 /* Returns every lease that the lease page shows, then ends the session (token "": there is none), and closes and frees
  * the work.  Retries until the leases would have expired.  Runs the loop meanwhile, and returns how many leases the

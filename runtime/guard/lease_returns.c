@@ -16,7 +16,7 @@ static void on_again(uv_timer_t *timer)
         give_back(timer->data);
 }
 
-/* A host that is dead is not shown as running until its documents expire.  If they cannot be removed, they do. */
+/* Removes the documents of a dead host, so that it is not shown as running.  Otherwise they expire. */
 static void on_withdrawn(struct store_request *request)
 {
         struct lease_returns *h = container_of(request, struct lease_returns, put.request);

@@ -17,7 +17,7 @@ enum guard_fd {
         GUARD_FD_ALIVE = 5, /* holds a shared lock: the guard lives */
 };
 
-#define GUARD_ORDER_MAX   49152 /* some paths among it */
+#define GUARD_ORDER_MAX   49152 /* includes several paths */
 #define GUARD_RUNNERS_MAX 200   /* in one order; the kernel passes at most 253 descriptors with a message */
 
 enum guard_order {
@@ -35,7 +35,7 @@ struct guard_start {
         uint64_t ttl_ms;
         uint32_t leases; /* number of slots in the lease page */
         const char *app;
-        const char *cgroup; /* the folder of the control group that the runners' are in */
+        const char *cgroup; /* the control group above those of the runners */
         const char *store_url, *store_user, *store_password, *store_sentinel_user, *store_sentinel_password;
         const char *coord_url, *coord_user, *coord_password, *coord_sentinel_user, *coord_sentinel_password;
         struct tls_files store_tls, coord_tls;

@@ -13,7 +13,7 @@
 #include "guard/lease_returns.h"
 
 #define AGAIN_MS       100
-#define AGAIN_AHEAD_MS 1000 /* while the host lives */
+#define AGAIN_AHEAD_MS 1000 /* between two tries while the host lives */
 
 struct guard_work {
         const struct guard_start *start;
@@ -26,7 +26,7 @@ struct guard_work {
         bool is_opening;
         struct store *store; /* NULL: not open */
         struct coord_open visit;
-        struct coord *tree; /* opened ahead; NULL: none */
+        struct coord *tree; /* opened while the host lives; NULL: none */
         struct lease_returns returns;
         struct coord_end_session end;
 };
@@ -110,7 +110,7 @@ static void on_again(uv_timer_t *timer)
         open_store(timer->data);
 }
 
-/* The host is dead, and the store is open or cannot be opened at the moment. */
+/* The host is dead, and the store is open or cannot be opened now. */
 static void give_back(struct guard_work *w)
 {
         if (w->store && w->returns.count) {
@@ -184,8 +184,8 @@ struct guard_work *guard_work_open(uv_loop_t *loop, const struct guard_start *st
 
 /* --- the host is dead --------------------------------------------------------------------------------------------- */
 
-/* Collects the leases that the page shows as held, expired or not, and those that may have been granted.  The acquire
- * with the same nonce shows whether another host has one by now. */
+/* Collects the leases that the page shows as held, expired or not, and those that may have been granted.  Acquiring a
+ * lease with the same nonce then shows whether another host has it by now. */
 static void collect(struct guard_work *w, const struct leases *leases)
 {
         for (uint32_t i = 0; i < leases->count; i++) {

@@ -7,7 +7,7 @@
 
 #define FAR_AWAY_S (INT64_C(100) * 366 * 86400)
 
-/* A timer that never fires, and is cancelled when the clock that it goes by is set. */
+/* Arms a timer that never fires: TFD_TIMER_CANCEL_ON_SET makes the descriptor readable when the wall clock is set. */
 static int arm(int fd)
 {
         struct timespec now;
@@ -16,7 +16,7 @@ static int arm(int fd)
         return timerfd_settime(fd, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &at, NULL);
 }
 
-/* The loop has turned for it, which is all that was wanted. */
+/* The wakeup itself is the effect: the loop looks for due times again. */
 static void on_set(uv_poll_t *poll, int status, int events)
 {
         const struct clock_watch *watch = poll->data;

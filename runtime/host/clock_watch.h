@@ -1,4 +1,4 @@
-/* clock_watch.h: wakes the loop when somebody sets the wall clock: what is due by it may be due now. */
+/* clock_watch.h: wakes the loop when somebody sets the wall clock, because schedules may be due at once. */
 #ifndef QUIVER_HOST_CLOCK_WATCH_H
 #define QUIVER_HOST_CLOCK_WATCH_H
 
@@ -12,7 +12,7 @@ struct clock_watch {
         bool is_open;
 };
 
-/* Without it schedules notice a step of the clock at the next turn of the loop: a failure is no error. */
+/* A failure is not reported: without the watch, schedules notice a clock step at the loop's next turn. */
 void clock_watch_open(struct clock_watch *watch, uv_loop_t *loop);
 void clock_watch_close(struct clock_watch *watch);
 

@@ -213,7 +213,8 @@ static int descriptor(const void *handle)
         return uv_fileno(handle, &fd) < 0 ? -1 : fd;
 }
 
-/* Why this client is not served; NULL: it is.  A runner may have the host's own user. */
+/* Why this client is not served; NULL: it is served.  The user alone is not enough: a runner may have the host's own
+ * user. */
 static const char *objection_to(const struct control_call *call)
 {
         struct socket_peer peer;
@@ -222,7 +223,7 @@ static const char *objection_to(const struct control_call *call)
         return peer.is_ours ? "runners, and what they start, may not use this socket" : NULL;
 }
 
-/* Ends connections whose client has gone while a verb works.  They are only searched when the limit is reached. */
+/* Ends connections whose client has gone while a verb works.  Called only when the limit of connections is reached. */
 static void end_abandoned(struct control *control)
 {
         for (struct control_call *call = control->calls, *next; call; call = next) {

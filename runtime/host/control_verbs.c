@@ -30,7 +30,7 @@ static void answer_status(void *owner, struct control_call *call, const json_t *
         control_reply(call, document);
 }
 
-/* What became of a task that was done here, as the document in the store will say it. */
+/* The outcome of a task that this host finished, in the form of the document in the store. */
 static void answer_done(void *owner, struct control_call *call, const json_t *request)
 {
         const struct host *h = owner;
@@ -39,7 +39,7 @@ static void answer_done(void *owner, struct control_call *call, const json_t *re
                                     span_of_text(id ? id : "")));
 }
 
-/* Who waits for a reload at the control socket. */
+/* A client of the control socket that waits for a reload. */
 struct control_reload {
         struct reload_caller caller;
         struct control_call *call;

@@ -40,8 +40,7 @@ static struct copied_suspect *find_suspect(struct copied *c, const uint8_t *nonc
         return NULL;
 }
 
-/* --- documents: who a stranger is -----------------------------------------------------------------------------------
- */
+/* --- documents: who holds the leases --- */
 
 static const char *text_of(const json_t *document, const char *name)
 {
@@ -49,7 +48,7 @@ static const char *text_of(const json_t *document, const char *name)
         return text ? text : "";
 }
 
-/* A host of this very machine whose process is gone: it crashed, and its leases end by themselves. */
+/* A host of this machine whose process is gone: it crashed, and its leases expire. */
 static bool is_dead_here(const json_t *document)
 {
         char machine[256] = "";
@@ -115,12 +114,11 @@ static void on_documents(struct store_request *request)
         (void)uv_timer_init(c->loop, &c->timer);
         c->timer.data = c;
         c->has_timer = true;
-        /* Owners renew three times in a lease's time. */
+        /* Owners renew three times per TTL, so every living owner renews within half of it. */
         (void)uv_timer_start(&c->timer, on_timer, c->ttl_ms / 2, 0);
 }
 
-/* --- leases ---------------------------------------------------------------------------------------------------------
- */
+/* --- leases --- */
 
 static void note(struct copied *c, const struct store_counts *counts)
 {
@@ -134,7 +132,7 @@ static void note(struct copied *c, const struct store_counts *counts)
                 suspect->left_ms = max_u64(suspect->left_ms, counts->left_ms);
 }
 
-/* Keeps those whose leases were renewed since the first look. */
+/* Keeps the suspects whose leases were renewed since the first look: their hosts are alive. */
 static void keep_renewed(struct copied *c, const struct copied_suspect *before, uint32_t before_count)
 {
         uint64_t passed_ms = clock_boot_ms() - c->looked_ms;
@@ -178,10 +176,9 @@ static void on_counted(struct store_request *request)
         store_status_list(c->store, &c->documents);
 }
 
-/* --- members --------------------------------------------------------------------------------------------------------
- */
+/* --- members --- */
 
-/* A member's node is called NAME.NONCE. */
+/* A member's node is named NAME.NONCE. */
 static bool read_nonce(const char *node, uint8_t *ret_nonce)
 {
         const char *dot = strrchr(node, '.');

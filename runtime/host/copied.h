@@ -1,8 +1,8 @@
-/* copied.h: whether somebody else uses a copy of this host's `local` folder.
+/* copied.h: finds out whether another host uses a copy of this host's `local` folder.
  *
- * Hosts that agree through a folder must see the same folder.  If it was copied to another machine together with a
- * store that both reach, each side has its own members and its own leader, and they take each other's shards.  It shows
- * in the store: leases that are renewed by a host that is no member here. */
+ * Hosts that coordinate through a folder must see the same folder.  If it was copied to another machine, and both sides
+ * reach one store, each side has its own members and its own leader, and they take each other's shards.  The store
+ * shows it: leases are renewed by a host that is not a member here. */
 #ifndef QUIVER_HOST_COPIED_H
 #define QUIVER_HOST_COPIED_H
 
@@ -13,10 +13,10 @@
 
 #define COPIED_SUSPECTS_MAX 64
 
-/* A host that holds a lease and is no member here. */
+/* A host that holds a lease and is not a member here. */
 struct copied_suspect {
         uint8_t nonce[STORE_NONCE_SIZE];
-        uint64_t left_ms; /* the longest that any of its leases lasts */
+        uint64_t left_ms; /* the longest remaining time of its leases */
 };
 
 struct copied {
@@ -35,17 +35,17 @@ struct copied {
         struct store_status_list documents;
         struct copied_suspect suspects[COPIED_SUSPECTS_MAX];
         uint32_t suspects_count;
-        uint8_t *nonces; /* of the members */
+        uint8_t *nonces; /* the members' nonces */
         uint32_t nonces_count;
-        uint64_t looked_ms; /* 0: not looked yet */
+        uint64_t looked_ms; /* boot time of the first look; 0: not yet */
         uv_timer_t timer;
         bool has_timer;
 };
 
-/* A look costs two questions.  Only if a stranger holds leases it takes half of their time: a host that died does not
- * renew them. */
+/* A look costs two requests.  It waits for half a TTL only if a stranger holds leases, to see whether it renews
+ * them. */
 void copied_look(struct copied *c);
-/* The host stops: nothing more is asked. */
+/* The host stops: copied_look() sends no further request. */
 void copied_stop(struct copied *c);
 
 #endif

@@ -174,7 +174,7 @@ static int spawn(struct guard_client *g, int their_end, int alive)
         uv_stdio_container_t stdio[] = {
                 { .flags = UV_IGNORE },
                 { .flags = UV_IGNORE },
-                { .flags = UV_INHERIT_FD, .data.fd = STDERR_FILENO }, /* it logs to the host's log */
+                { .flags = UV_INHERIT_FD, .data.fd = STDERR_FILENO }, /* the guard logs to the host's log */
                 { .flags = UV_INHERIT_FD, .data.fd = their_end },
                 { .flags = UV_INHERIT_FD, .data.fd = g->leases->fd },
                 { .flags = UV_INHERIT_FD, .data.fd = alive },
@@ -209,8 +209,8 @@ static int start_guard(struct guard_client *g)
                         (void)close(alive);
                 return r;
         }
-        /* The orders are queued before the guard is spawned: if the host dies in between, the guard knows every runner.
-         */
+        /* The orders are queued before the guard is spawned: if the host dies in between, the guard knows every
+         * runner. */
         g->orders = ends[0];
         g->is_deaf = false;
         give(g, &g->start, NULL, 0);

@@ -1,5 +1,5 @@
-/* guard_client.h: the host's side of its guard (guard/guard.h): starts it, sends it orders, replaces it when it dies.
- */
+/* guard_client.h: the host's side of its guard (guard/guard.h): starts it, sends it orders, replaces it when it
+ * dies. */
 #ifndef QUIVER_HOST_GUARD_CLIENT_H
 #define QUIVER_HOST_GUARD_CLIENT_H
 
@@ -17,7 +17,7 @@ struct guard_client {
         const struct leases *leases;
         int alive_fd;        /* a file on which the guard holds a shared lock; -1: none */
         struct buffer start; /* the GUARD_START order, sent to each new guard */
-        uint64_t ttl_ms;     /* set by a reload; 0: that of `start` */
+        uint64_t ttl_ms;     /* set by a reload; 0: the one in `start` holds */
         char token[COORD_TOKEN_MAX];
         pid_t *runners;
         size_t runners_count, runners_room;
@@ -46,8 +46,8 @@ void guard_client_ttl(struct guard_client *g, uint64_t ttl_ms);
 void guard_client_spawned(struct guard_client *g, pid_t pid);
 void guard_client_reaped(struct guard_client *g, pid_t pid);
 
-/* Dismisses the guard after the host has returned its leases; `closed` is called on the loop when the guard has ended.
- */
+/* Dismisses the guard after the host has returned its leases; `closed` is called on the loop when the guard has
+ * ended. */
 void guard_client_close(struct guard_client *g, void (*closed)(void *self), void *self);
 
 /* Call after closed(). */

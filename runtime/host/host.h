@@ -7,10 +7,9 @@
 #include "base/error.h"
 #include "config/config.h"
 
-/* `is_strict`: the host does not start if a plugin cannot be taken; otherwise that handler is refused.
- *
- * Runs a host until it is told to stop (SIGTERM, SIGINT; a second one cuts short, a third gives up).  0, or -errno with
- * the text set if it could not start, or could not say goodbye to its store. */
+/* Runs a host until it is told to stop by SIGTERM or SIGINT; a second signal interrupts running tasks, a third stops
+ * waiting for the store.  With `is_strict` the host does not start if a plugin cannot be loaded; otherwise it refuses
+ * that handler.  0, or -errno with the text set if the host could not start or could not release its shards. */
 int host_run(const struct config *config, bool is_strict, struct error *error);
 
 #endif

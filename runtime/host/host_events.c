@@ -1,5 +1,5 @@
-/* host_events.c: what a host's parts tell it, and whom it tells of that.  Each callback hands on, and decides nothing.
- */
+/* host_events.c: the callbacks of a host's parts.  Each passes an event on to the parts concerned and decides
+ * nothing. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -43,7 +43,8 @@ static void on_reported(void *self, struct shard *shard, const struct store_cont
         remotes_obey(&h->handlers, shard, control, clock_boot_ms());
 }
 
-/* Whether the log lacks this reason.  The first words of a text name the call that failed, and differ. */
+/* Whether the log does not have this reason yet.  The first words of the text are skipped: they name the call, which
+ * differs. */
 static bool is_news(struct store_outage *outage, const char *text)
 {
         const char *colon = strstr(text, ": ");
@@ -69,9 +70,8 @@ static void note_away(struct host *h, const char *text)
                 LOG_QUOTE("nothing is lost; every call is made again until the store answers"));
 }
 
-/* A store that is away fails the calls of every shard: that is one outage, and one line for each reason.  It is no
- * error, since work goes on by itself when it is back.  What is wrong with one shard alone takes a person, and has a
- * line of its own. */
+/* A store that is down fails the calls of every shard: that is one outage, with one log line per reason.  It is a
+ * warning, because work resumes by itself.  An error of one shard alone needs a person, and is logged at once. */
 static void on_call_failed(void *self, const struct shard *shard, int status, const char *text)
 {
         struct host *h = self;
@@ -101,7 +101,7 @@ static void on_merged(void *self, const struct claimed *into, uint32_t count)
                 LOG_QUOTE(into->key.data), into->handler.data, count);
 }
 
-/* Our node in the tree has something new to say. */
+/* Our member node in the tree needs an update. */
 static void on_news(void *self)
 {
         struct host *h = self;
@@ -251,7 +251,7 @@ static void on_taken(void *self)
         host_status_hurry(&h->status_doc);
 }
 
-/* Whoever ordered it reads the status document. */
+/* `quiver reload --all` reads the answer in the status document. */
 static void on_ordered(void *self, uint32_t order, const json_t *reply)
 {
         struct host *h = self;
@@ -299,8 +299,8 @@ const struct store_bell host_bell = { .shard = on_bell_shard,
 
 /* --- the desired state --- */
 
-/* What was switched on meanwhile is refused as it would have been at the start: other hosts write records now that this
- * one cannot read. */
+/* A feature that was switched on meanwhile is refused as at the start: other hosts now write records that this host
+ * cannot read. */
 static void on_app(struct store_request *request)
 {
         struct host *h = container_of(request, struct host, app.request);
@@ -315,7 +315,8 @@ static void on_app(struct store_request *request)
                 host_stop_lacking(h, store_app_lacks(app));
 }
 
-/* The app's record is read after it, and has the same version: a change in between is a new version. */
+/* The app's record is read after the desired state.  Both share one version, so a change in between shows as a new
+ * version. */
 static void on_desired(struct store_request *request)
 {
         struct host *h = container_of(request, struct host, desired.request);

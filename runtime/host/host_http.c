@@ -1,4 +1,4 @@
-/* host_http.c: a host's HTTP server: what it is given of the configuration, and what it may ask the host. */
+/* host_http.c: the settings of a host's HTTP server, and the calls through which it asks the host. */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -41,7 +41,7 @@ static struct coord *on_coord(void *self)
         return h->membership.closed ? NULL : h->membership.coord;
 }
 
-/* Who waits for a reload over HTTP. */
+/* An HTTP client that waits for a reload. */
 struct http_reload {
         struct reload_caller caller;
         void (*done)(struct http_exchange *x, json_t *reply, const char *refused);
@@ -125,7 +125,7 @@ static uint64_t on_ttl_ms(void *self, const char *handler)
 
 /* --- opening --- */
 
-/* The paths are the caller's to free. */
+/* The caller frees both paths. */
 static struct http_options options_of(const struct host *h, char **ret_socket, char **ret_token_file)
 {
         const struct config *c = h->config;

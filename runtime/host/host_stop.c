@@ -18,7 +18,7 @@
 #include "base/log.h"
 #include "host/host_private.h"
 
-/* After the cut, and after any lease that we have: from then on nobody waits for us. */
+/* The host waits for the store this much longer than lease.ttl after the cut: our leases have expired by then. */
 #define SLACK_MS 500
 
 void host_stop(struct host *h, int signal_number)
@@ -81,7 +81,7 @@ void host_stop_go_on(struct host *h)
                 return;
         if (!handlers_stop(&h->handlers))
                 return;
-        /* The owners of what ran here have to hear of it, or its time ends. */
+        /* Owners of borrowed tasks must get the outcomes, or they wait until the starts expire. */
         if (!has_given_up && !lend_is_quiet(&h->lend))
                 return;
         if (!has_given_up && !host_status_withdraw(&h->status_doc))
@@ -122,7 +122,7 @@ static void close_store(struct host *h)
 {
         struct store *store = h->open.store;
         copied_stop(&h->copied);
-        /* Its requests to the store end with the store. */
+        /* Requests of the remotes to the store end when the store is closed. */
         remotes_close(&h->handlers, clock_boot_ms());
         h->status_doc.view.http = NULL;
         http_close(h->http);
@@ -135,7 +135,7 @@ static void close_store(struct host *h)
                 close_next(h);
 }
 
-/* The loop ends when these are closed. */
+/* The loop ends when all its handles are closed. */
 static void close_handles(struct host *h)
 {
         control_close(h->control);
@@ -156,8 +156,8 @@ static void close_handles(struct host *h)
         uv_close((uv_handle_t *)&h->rotate, NULL);
 }
 
-/* Each goes on with the next by close_next(), at once if it has nothing to close.  The guard is dismissed after the
- * session has ended, so that a host that dies on the way still has one. */
+/* Each step continues with close_next(), at once if it has nothing to close.  The guard is dismissed after the session
+ * has ended, so that it can clean up if the host dies on the way. */
 static void (*const close_steps[])(
         struct host *h) = { give_slot_back, leave_tree, dismiss_guard, close_store, close_handles };
 
@@ -172,7 +172,7 @@ void host_close(struct host *h)
         if (h->phase == HOST_CLOSING)
                 return;
         h->phase = HOST_CLOSING;
-        /* After a start that failed, somebody may have asked for a reload, and some handlers may be open. */
+        /* After a failed start, a reload may have been asked for, and some handlers may be open. */
         reload_end(&h->reload);
         handlers_cut(&h->handlers);
         close_next(h);

@@ -1,11 +1,8 @@
-/* last_run.h: what a host writes down about itself, for the one that is started after it on this machine.
+/* last_run.h: what a host records about itself for the next host of its name on this machine.
  *
- * STATE/NAME.last (0600) says as whom the host takes leases and how its coordination session is ended.  It is written
- * before the first lease is asked for, again with each new session, and removed when the host has given everything
- * back.  It is input: whoever reads it checks every field, and ignores what is not in order.
- *
- *         {"version":1, "boot":"…", "alive":"DEVICE:INODE", "nonce":"…", "app":"…", "store":"URL",
- *          "coordination":"URL", "session":"TOKEN"} */
+ * STATE/NAME.last (0600) holds the nonce of the host's leases and how to end its coordination session.  It is written
+ * before the first lease is acquired and again with each new session, and removed when the host has released
+ * everything.  It is input: the reader checks every field and ignores a file that is not in order. */
 #ifndef QUIVER_HOST_LAST_RUN_H
 #define QUIVER_HOST_LAST_RUN_H
 
@@ -43,9 +40,9 @@ const char *last_run_objection(const struct last_run *last, const struct last_ru
 
 /* The boot id of this machine; "" if it is not known. */
 void last_run_read_boot_id(char ret_id[64]);
-/* 0; -ENOENT: there is none; or -errno with the text set. */
+/* 0; -ENOENT: there is no such file; or -errno with the text set. */
 int last_run_read(int folder_fd, const char *name, struct last_run *ret, struct error *error);
-/* Replaces it as a whole.  0, or -errno with the text set. */
+/* Replaces the file atomically.  0, or -errno with the text set. */
 int last_run_write(int folder_fd, const char *name, const struct last_run *run, struct error *error);
 void last_run_remove(int folder_fd, const char *name);
 

@@ -27,7 +27,7 @@ static const char *name_file(char file[FILE_MAX], const char *name, const char *
         return file;
 }
 
-/* Whoever else can write it could have other sessions and leases ended. */
+/* Anybody else who can write the file could make us end other sessions and leases. */
 static int check_file(int fd, struct error *error)
 {
         struct stat st;
@@ -60,7 +60,7 @@ int last_run_read(int folder_fd, const char *name, struct last_run *ret, struct 
         return r;
 }
 
-/* It need not survive the machine: after another boot it is of no use. */
+/* No fsync: the file is of no use after another boot. */
 static int write_file(int folder_fd, const char *file, const struct buffer *text)
 {
         int fd = openat(folder_fd, file, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);

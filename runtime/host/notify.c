@@ -31,7 +31,7 @@ static int connect_to(const char *path)
         return fd;
 }
 
-/* The first of those that the manager passes on, which is always number 3. */
+/* The manager passes its sockets on from this descriptor; only the first one is used. */
 #define LISTEN_FDS_START 3
 static int take_socket(void)
 {

@@ -10,7 +10,7 @@
 struct notify {
         int fd;              /* -1: there is no service manager */
         uint64_t beat_ms;    /* interval of the messages to the manager's watchdog; 0: no watchdog */
-        uint64_t beat_at_ms; /* time of the next one; UINT64_MAX: never */
+        uint64_t beat_at_ms; /* when the next message is due; UINT64_MAX: never */
         int listen_fd;       /* a socket that the manager listens on for us (sd_listen_fds(3)); -1: none */
 };
 

@@ -1,8 +1,8 @@
 /* predecessor.h: ends what the previous host of this name left behind on this machine: its leases and its session.
  *
- * Its guard would have done that, had it not been killed, too: service managers kill whatever is left of a service.
- * Only a host that holds both locks of the state folder (state_locks.h) may do it: then no runner of the predecessor
- * lives, and nothing that it started still works on a task. */
+ * Usually the guard does this, but a service manager kills the guard together with its host.  Only a host that holds
+ * both locks of the state folder (state_locks.h) may do it: then no runner or other process of the predecessor is
+ * alive. */
 #ifndef QUIVER_HOST_PREDECESSOR_H
 #define QUIVER_HOST_PREDECESSOR_H
 
@@ -21,7 +21,7 @@ struct predecessor {
         const struct last_run *run;
         struct store *store;
         uv_loop_t *loop;
-        struct coord_options coord; /* how its session is ended */
+        struct coord_options coord; /* for ending its session */
         uint64_t ttl_ms;
         void (*done)(void *self);
         void *self;
@@ -32,8 +32,8 @@ struct predecessor {
         struct coord_end_session end;
 };
 
-/* First the leases, then the session, as a guard does.  done() is called on the loop, once, never inside.  What fails
- * is logged, and ends by itself in time. */
+/* Ends the leases, then the session, as a guard does.  Calls done() once, on the loop, never from inside this call.
+ * Failures are logged: leases and session then expire. */
 void predecessor_end(struct predecessor *p);
 
 #endif

@@ -22,7 +22,7 @@ static int open_file(int folder_fd, const char *name, const char *suffix)
         return fd < 0 ? -errno : fd;
 }
 
-/* 0: it cannot be read. */
+/* 0: the pid cannot be read. */
 static long read_pid(int fd)
 {
         char text[24] = "";
@@ -33,7 +33,7 @@ static void write_pid(int fd)
 {
         char text[24];
         int size = snprintf(text, sizeof(text), "%ld\n", (long)getpid());
-        /* For people only: the lock is what counts. */
+        /* The pid is for people only; the lock decides. */
         if (ftruncate(fd, 0) == 0 && pwrite(fd, text, (size_t)size, 0) < 0)
                 return;
 }

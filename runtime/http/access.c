@@ -15,7 +15,7 @@
 #include "base/units.h"
 
 #define FILE_MAX   ((size_t)64 * 1024)
-#define MADE_BYTES 24u /* of randomness in a token that we make */
+#define MADE_BYTES 24u /* random bytes in a token that we make */
 
 static const struct {
         const char *name;
@@ -158,7 +158,7 @@ int http_access_ensure(struct http_access *access, const char *path, bool *ret_i
 
 /* --- one request -------------------------------------------------------------------------------------------------- */
 
-/* Without the port: "[::1]:7070" is [::1]. */
+/* The host without its port: "[::1]:7070" gives [::1]. */
 static struct span host_name(struct span host)
 {
         const char *end = host.size && host.data[0] == '[' ? memchr(host.data, ']', host.size) : NULL;
@@ -192,7 +192,7 @@ bool http_access_is_own_page(const struct http_head *head)
         const struct span *origin = http_head_field(head, "origin");
         const struct span *host = http_head_field(head, "host");
         if (!origin)
-                return true; /* not a browser */
+                return true; /* without Origin it is not a browser */
         static const char *const schemes[] = { "http://", "https://" };
         for (size_t i = 0; host && i < 2; i++) {
                 size_t size = strlen(schemes[i]);
@@ -203,7 +203,7 @@ bool http_access_is_own_page(const struct http_head *head)
         return false;
 }
 
-/* Takes the same time wherever the first difference is. */
+/* Constant time: does not reveal where the first difference is. */
 static bool is_equal(struct span a, const char *b)
 {
         size_t size = strlen(b);

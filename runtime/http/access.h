@@ -1,10 +1,10 @@
 /* access.h: who may ask for what.
  *
- * A client proves itself by a token (Authorization: Bearer TOKEN), or by its user if it came through the Unix socket.
- * Without either it has no role, and reads health alone.  A browser is let in only under a Host that we are known by
- * (DNS rebinding), and changes nothing for a page of another origin.
+ * A client identifies itself by a token (Authorization: Bearer TOKEN), or by its user if it came through the Unix
+ * socket.  Without either it has no role, and may only read health.  A browser's request is accepted only with a Host
+ * that is ours (DNS rebinding), and must not change anything on behalf of a page of another origin.
  *
- * No I/O but for reading the files of tokens. */
+ * No I/O except reading the token files. */
 #ifndef QUIVER_HTTP_ACCESS_H
 #define QUIVER_HTTP_ACCESS_H
 
@@ -17,7 +17,7 @@
 #include "base/strings.h"
 #include "http/reader.h"
 
-/* Roles are added up. */
+/* A set of bits. */
 enum http_role {
         ROLE_NONE = 0,
         ROLE_READ = 1,
@@ -26,7 +26,7 @@ enum http_role {
         ROLE_OPERATE = 8,
         ROLE_CONSUME = 16,
         ROLE_ALL = 31,
-        /* Of a request: either will do. */
+        /* For a request: one of both is enough. */
         ROLE_WORK_OR_OPERATE = ROLE_WORK | ROLE_OPERATE,
         ROLE_CONSUME_OR_OPERATE = ROLE_CONSUME | ROLE_OPERATE,
 };
@@ -37,7 +37,7 @@ enum http_role {
 #define HTTP_TOKENS_MAX 256u
 
 struct http_token {
-        char name[HTTP_NAME_MAX + 1]; /* for the audit line */
+        char name[HTTP_NAME_MAX + 1]; /* for the audit log */
         char token[HTTP_TOKEN_MAX + 1];
         unsigned roles;
 };
@@ -46,13 +46,13 @@ struct http_token {
 struct http_access {
         struct http_token *tokens;
         size_t tokens_count;
-        struct strings hosts; /* the names under which we may be asked for, without a port */
+        struct strings hosts; /* the host names that we answer to, without a port */
 };
 
-/* Who asks. */
+/* The client of a request. */
 struct http_who {
         unsigned roles;
-        char name[HTTP_NAME_MAX + 1]; /* the token's, "uid 1000", or "" */
+        char name[HTTP_NAME_MAX + 1]; /* the token's name, "uid 1000", or "" */
 };
 
 void http_access_free(struct http_access *access);
@@ -65,16 +65,17 @@ int http_access_read(struct http_access *access, const char *path, struct error 
 /* Makes the file with one new token of all roles if it is not there.  Then as http_access_read(). */
 int http_access_ensure(struct http_access *access, const char *path, bool *ret_is_made, struct error *error);
 
-/* May a request with this Host be answered?  A port in it does not matter.  Loopback addresses and localhost always
+/* Whether a request with this Host may be answered.  A port in it is ignored.  Loopback addresses and localhost always
  * may. */
 bool http_access_has_host(const struct http_access *access, struct span host);
 
-/* False if a browser sends the request for a page of another origin, and the request could change something. */
+/* False if a browser sends the request on behalf of a page of another origin, and the request could change
+ * something. */
 bool http_access_is_own_page(const struct http_head *head);
 
-/* Whose token it is; false if the request has one that nobody has.  Without one: true, and no role. */
+/* Finds the token's owner; false if the request has an unknown token.  Without a token: true, and no role. */
 bool http_access_by_token(const struct http_access *access, const struct http_head *head, struct http_who *ret_who);
-/* A client of the Unix socket: root and our own user may everything; others, and our runners, nothing. */
+/* For a client of the Unix socket: root and our own user have all roles; others, and our runners, have none. */
 void http_access_by_peer(const struct socket_peer *peer, struct http_who *ret_who);
 
 /* "read", "submit", …: the first role of the set. */

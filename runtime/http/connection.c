@@ -18,7 +18,7 @@ static void set_deadline(struct http_connection *c, uint64_t ms)
 
 /* --- the end ------------------------------------------------------------------------------------------------------ */
 
-/* The memory goes when the handle is closed and the endpoint has answered. */
+/* Freed when the handle is closed and the endpoint has answered. */
 static void free_if_over(struct http_connection *c)
 {
         if (!c->is_closed || c->is_pending)
@@ -36,13 +36,13 @@ static void drop_body(struct http_connection *c)
 {
         c->server->body_bytes -= c->body_counted;
         c->body_counted = 0;
-        /* A connection that stays keeps no large piece of memory. */
+        /* An idle connection keeps no large buffer. */
         if (c->body.room > HTTP_INPUT_SIZE)
                 buffer_free(&c->body);
         buffer_clear(&c->body);
 }
 
-/* The endpoint learns once that nobody waits for its answer. */
+/* Tells the endpoint once that nobody waits for its answer. */
 static void tell_gone(struct http_connection *c)
 {
         void (*gone)(struct http_exchange *) = c->x.gone;
@@ -51,7 +51,8 @@ static void tell_gone(struct http_connection *c)
                 gone(&c->x);
 }
 
-/* Not before this is the endpoint told: what it wrote may be how the client's leaving was noticed. */
+/* The endpoint is told only here, from the loop: a write by the endpoint itself may have revealed that the client is
+ * gone. */
 static void on_closed(uv_handle_t *handle)
 {
         struct http_connection *c = handle->data;
@@ -74,14 +75,14 @@ void http_connection_check_time(struct http_connection *c, uint64_t now_ms)
         if (c->phase == CONNECTION_CLOSING || now_ms < c->deadline_ms)
                 return;
         if (c->phase == CONNECTION_ANSWERING && !c->is_writing)
-                return; /* The endpoint has a deadline of its own. */
+                return; /* the endpoint has its own deadline */
         c->server->counts.timed_out++;
         http_connection_close(c);
 }
 
 /* --- sending ------------------------------------------------------------------------------------------------------ */
 
-/* To close a socket that has unread bytes resets it, and the client may never see the answer. */
+/* Closing a socket with unread bytes resets it, and the client might not see the answer. */
 static void end_politely(struct http_connection *c)
 {
         c->phase = CONNECTION_ENDING;
@@ -130,7 +131,7 @@ static void on_sent(uv_write_t *write, int status)
                 c->x.drained(&c->x);
 }
 
-/* Hands what there is to the loop; at once if the socket takes it. */
+/* Passes the output to the loop; at once if the socket takes it. */
 static void send_more(struct http_connection *c)
 {
         if (c->phase == CONNECTION_CLOSING || c->is_writing)
@@ -190,7 +191,7 @@ static const char *status_text(unsigned status)
 
 static void put_head(struct http_connection *c, unsigned status, const char *type)
 {
-        /* What is left of a body is not read: nobody knows how much that is. */
+        /* The rest of a body is not read, because its size is unknown. */
         c->is_last |= (c->phase == CONNECTION_BODY && !c->is_streaming) || c->server->is_stopping ||
                       !c->reader.head.is_kept_alive;
         buffer_printf(&c->output,
@@ -201,7 +202,7 @@ static void put_head(struct http_connection *c, unsigned status, const char *typ
                 buffer_printf(&c->output, "Connection: close\r\n");
 }
 
-/* The endpoint has answered, and `x->call` is not used any more. */
+/* The endpoint has answered, and `x->call` is no longer used. */
 static void answered(struct http_connection *c)
 {
         c->is_pending = false;
@@ -287,7 +288,7 @@ static void refuse_bad(struct http_connection *c)
         http_answer_problem(&c->x, c->reader.status, "%s", c->reader.why);
 }
 
-/* Is there a role for it?  Otherwise the request is answered. */
+/* Whether the client has a role for the route; otherwise the request is answered. */
 static bool may(struct http_connection *c, const struct http_route *route)
 {
         struct http_exchange *x = &c->x;
@@ -320,7 +321,7 @@ static bool may(struct http_connection *c, const struct http_route *route)
         return false;
 }
 
-/* The most that its body may have. */
+/* The largest body that the route accepts. */
 static uint64_t body_limit(const struct http_connection *c)
 {
         const struct http_services *services = &c->server->services;
@@ -329,7 +330,7 @@ static uint64_t body_limit(const struct http_connection *c)
         return c->route->is_streamed ? UINT64_MAX : services->config(services->self)->store.payload_max_bytes;
 }
 
-/* Finds out whose request it is, and whether it may be made.  False: it is answered. */
+/* Finds the client's roles and the route.  False: the request was answered. */
 static bool take_head(struct http_connection *c)
 {
         struct http_exchange *x = &c->x;
@@ -361,7 +362,7 @@ static bool take_head(struct http_connection *c)
         return true;
 }
 
-/* From here on the endpoint has to answer, also if the client leaves. */
+/* From here on the endpoint must answer, even if the client leaves. */
 static void start(struct http_connection *c)
 {
         c->is_pending = true;
@@ -407,7 +408,7 @@ static void take_end(struct http_connection *c)
 {
         struct http_exchange *x = &c->x;
         if (c->phase == CONNECTION_HEAD && !take_head(c))
-                return; /* It has no body, so that the head waited for the end. */
+                return; /* without a body the head is handled here, and was answered */
         bool was_begun = c->phase == CONNECTION_BODY;
         c->phase = CONNECTION_ANSWERING;
         x->body = (struct span){ (const char *)c->body.data, c->body.size };
@@ -422,7 +423,7 @@ static bool wants_input(const struct http_connection *c)
         return c->phase == CONNECTION_HEAD || (c->phase == CONNECTION_BODY && !c->is_waiting);
 }
 
-/* Reads what there is, up to the end of a request that somebody has to answer first. */
+/* Processes the input up to the end of a request that must be answered first. */
 static void process(struct http_connection *c)
 {
         if (c->is_in_process)
@@ -434,7 +435,7 @@ static void process(struct http_connection *c)
                         set_deadline(c, HTTP_HEAD_MS);
                 enum http_reading reading = http_reader_feed(
                         &c->reader, (struct span){ c->input + c->input_at, c->input_size - c->input_at }, &taken);
-                /* The piece points into the input, which is not moved before it was taken. */
+                /* The piece points into the input, which is not moved before the piece was used. */
                 c->input_at += taken;
                 if (reading == READING_HEAD && c->reader.head.body_bytes)
                         begin_body(c);
@@ -473,7 +474,7 @@ static void on_room(uv_handle_t *handle, size_t size, uv_buf_t *ret)
         *ret = uv_buf_init(c->input + c->input_size, (unsigned)(sizeof(c->input) - c->input_size));
 }
 
-/* No more requests come.  An answer that is being made may still be wanted: a client may close one direction only. */
+/* No more requests will come.  An answer in progress may still be wanted: a client may close one direction only. */
 static void input_is_over(struct http_connection *c)
 {
         if (c->phase != CONNECTION_ANSWERING && c->phase != CONNECTION_SENDING) {
@@ -490,7 +491,7 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buf)
         struct http_connection *c = stream->data;
         (void)buf;
         if (size == UV_ENOBUFS) {
-                /* The input is full while somebody answers: reading goes on when there is room. */
+                /* The input is full while a request is being answered: reading continues when there is room. */
                 c->is_full = true;
                 (void)uv_read_stop(stream);
                 return;

@@ -1,4 +1,4 @@
-/* json_line.c: is a line JSON?  The words about what is wrong name the token at which it was found, if it is short. */
+/* json_line.c: checks that a line is JSON.  Error texts name the token at which the error was found, if it is short. */
 #include "http/json_line.h"
 
 #include <errno.h>
@@ -12,15 +12,15 @@
 #include "base/strings.h"
 #include "http/json_line_private.h"
 
-#define NEAR_MAX    20 /* bytes of a token that is named */
+#define NEAR_MAX    20 /* bytes of a token in an error text */
 #define NAMES_FIRST 64u
-#define DIGITS_SAFE 18 /* so many always fit into 64 bits */
+#define DIGITS_SAFE 18 /* this many digits always fit into 64 bits */
 
 struct json_line_name {
-        uint64_t object; /* whose name it is */
+        uint64_t object; /* the object that the name belongs to */
         uint64_t hash;
         size_t at, size;
-        bool is_decoded; /* It stands in `decoded`, not in the line. */
+        bool is_decoded; /* the name is in `decoded`, not in the line */
 };
 
 enum json_line_token {
@@ -33,15 +33,15 @@ enum json_line_token {
         TOKEN_COLON,
         TOKEN_COMMA,
         TOKEN_INVALID,
-        TOKEN_FAILED /* What is wrong was said. */
+        TOKEN_FAILED /* the error text is set */
 };
 
 struct json_line_scan {
         struct json_line *line;
         char *start, *at, *end; /* *end is a NUL */
-        char *token;            /* where the last one begins; it ends at `at` */
+        char *token;            /* start of the last token, which ends at `at` */
         struct json_line_value value;
-        bool has_nul; /* The text, decoded, has one. */
+        bool has_nul; /* the decoded text contains a NUL */
         unsigned depth;
         struct error *error;
 };
@@ -62,9 +62,9 @@ void json_line_free(struct json_line *line)
         *line = (struct json_line){ 0 };
 }
 
-/* --- what is wrong ------------------------------------------------------------------------------------------------ */
+/* --- errors ------------------------------------------------------------------------------------------------------ */
 
-/* What was found wrong when the token had been read up to `end`. */
+/* Sets the error for a token that was read up to `end`. */
 __attribute__((format(printf, 3, 4))) static int fail_at(
         struct json_line_scan *s, const char *end, const char *format, ...)
 {
@@ -88,13 +88,13 @@ static int fail(struct json_line_scan *s, const char *what)
 
 /* --- UTF-8 -------------------------------------------------------------------------------------------------------- */
 
-/* The NUL at the end of the text is no part of a character: it stops every look. */
+/* Needs no length: the NUL at the end of the line is never part of a character. */
 static size_t character_size(const char *at)
 {
         return utf8_size((const unsigned char *)at, 4);
 }
 
-/* What is not UTF-8 is found as soon as it is looked at. */
+/* Fails if the character at `at` is not UTF-8. */
 static int look(struct json_line_scan *s, const char *at)
 {
         if ((unsigned char)*at < 0x80 || character_size(at))
@@ -131,7 +131,7 @@ static bool is_hex(char c)
         return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-/* `at` is what follows a backslash.  Returns what follows the escape; NULL: it is none, which was said. */
+/* `at` is after a backslash.  Returns the position after the escape; NULL: it is invalid, and the error is set. */
 static char *scan_escape(struct json_line_scan *s, char *at)
 {
         const char *stop = at;
@@ -149,7 +149,7 @@ static char *scan_escape(struct json_line_scan *s, char *at)
         return NULL;
 }
 
-/* The halves of a character beyond 16 bits come in pairs. */
+/* Surrogates must come in pairs. */
 static int check_escapes(struct json_line_scan *s, const char *text, const char *end)
 {
         for (const char *at = text; (at = memchr(at, '\\', (size_t)(end - at)));) {
@@ -219,7 +219,7 @@ static char *skip_digits(char *at)
         return at;
 }
 
-/* What begins at `at` is a fraction, an exponent, or both.  Returns its end; *ret_is_whole: it has all its digits. */
+/* Scans a fraction, an exponent, or both.  Returns the end; *ret_is_whole: no digits are missing. */
 static char *scan_real(char *at, bool *ret_is_whole)
 {
         *ret_is_whole = true;
@@ -355,7 +355,7 @@ static uint64_t name_hash(const struct json_line *line, uint64_t object, struct 
         return mixed(hash, rest ^ line->seed);
 }
 
-/* Where the name stands, or would stand. */
+/* The entry of the name in the table, or the free one where it belongs. */
 static struct json_line_name *name_place(
         const struct json_line_scan *s, uint64_t object, uint64_t hash, struct span name)
 {
@@ -388,7 +388,7 @@ static void names_grow(struct json_line *line)
         free(old);
 }
 
-/* The name that was read last is one of this object. */
+/* Adds the name that was read last to this object; fails if the object has it already. */
 static int add_name(struct json_line_scan *s, uint64_t object)
 {
         struct json_line *line = s->line;
@@ -478,7 +478,7 @@ static int scan_array(struct json_line_scan *s)
         return 0;
 }
 
-/* The value that begins with this token; it is in s->value then. */
+/* Scans the value that begins with this token into s->value. */
 static int scan_value(struct json_line_scan *s, enum json_line_token token)
 {
         int r = 0;

@@ -1,4 +1,4 @@
-/* json_line_value.c: what the values of a line say.  The line was read: everything in it is where it must be. */
+/* json_line_value.c: reads the values of a line that was checked, so every token is where it must be. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ int32_t json_line_hex(const char *digits)
         return value;
 }
 
-/* The character for which the escape at `at`, a backslash, stands; *at moves past it. */
+/* Decodes the escape at *at, which begins with a backslash, and moves *at past it. */
 static uint32_t take_escape(const char **at)
 {
         static const char letters[] = "\"\\/bfnrt";
@@ -71,7 +71,7 @@ struct span json_line_text(struct json_line_value *value)
         if (value->has_escapes)
                 value->size = json_line_decode(value->data, value->data, value->size);
         value->has_escapes = false;
-        /* Where its last bytes or its quote stood. */
+        /* Overwrites the closing quote, or bytes that decoding has freed. */
         value->data[value->size] = 0;
         return (struct span){ value->data, value->size };
 }
@@ -96,7 +96,7 @@ static size_t skip_text(const char *data, size_t at, bool *ret_has_escapes)
         return at + 1;
 }
 
-/* What follows an object or an array. */
+/* Returns the position after an object or array. */
 static size_t skip_nested(const char *data, size_t at)
 {
         bool has_escapes;
@@ -121,7 +121,7 @@ static enum json_line_kind number_kind(const char *data, size_t size)
         return JSON_LINE_INTEGER;
 }
 
-/* The value that begins at data[at]; returns what follows it. */
+/* Reads the value at data[at]; returns the position after it. */
 static size_t take_value(char *data, size_t at, struct json_line_value *ret_value)
 {
         size_t end = at;
@@ -193,7 +193,7 @@ static void put_text(struct buffer *to, const char *from, size_t size)
         buffer_put(to, "\"", 1);
 }
 
-/* With as many digits as it takes to read the same number again, and with a sign that it is no integer. */
+/* Writes enough digits to read the same number again, and marks it as a real. */
 static void put_real(struct buffer *to, const char *from)
 {
         char text[NUMBER_SIZE];

@@ -13,7 +13,7 @@ static int refuse(struct http_reader *reader, unsigned status, const char *why)
         return -1;
 }
 
-/* Stops the parser where it is, so that the caller sees each event by itself. */
+/* Pauses the parser, so that the caller sees each event separately. */
 static int stop(struct http_reader *reader, enum http_reading reading)
 {
         reader->reading = reading;
@@ -35,7 +35,7 @@ static bool is_token(unsigned char c)
         return isalnum(c) || (c && strchr("!#$%&'*+-.^_`|~", c));
 }
 
-/* --- what the parser calls ---------------------------------------------------------------------------------------- */
+/* --- callbacks of the parser ------------------------------------------------------------------------------------- */
 
 static int on_url(http_parser *parser, const char *at, size_t size)
 {
@@ -115,7 +115,7 @@ static bool span_is_word(struct span value, const char *word)
         return value.size == strlen(word) && !strncasecmp(value.data, word, value.size);
 }
 
-/* Of these two servers could each take another one: whose request it is, which name it has, which page it is from. */
+/* Two servers could each use another of two such fields: for the client, the task's id or the page's origin. */
 static bool is_single(struct span name)
 {
         return span_is(name, SPAN_TEXT("authorization")) || span_is(name, SPAN_TEXT("idempotency-key")) ||
@@ -130,7 +130,7 @@ static bool is_repeated(const struct http_head *head, uint32_t index)
         return false;
 }
 
-/* What may stand once only, and what a proxy in front could read otherwise than we do. */
+/* Refuses repeated fields, and what a proxy in front could interpret differently. */
 static int check_fields(struct http_reader *reader)
 {
         struct http_head *head = &reader->head;
@@ -218,13 +218,13 @@ static const http_parser_settings settings = {
 void http_reader_init(struct http_reader *reader)
 {
         memset(reader, 0, sizeof(*reader));
-        http_parser_set_max_header_size(HTTP_HEAD_MAX); /* a setting of the whole process; the same for everybody */
+        http_parser_set_max_header_size(HTTP_HEAD_MAX); /* a setting of the whole process, the same for every reader */
         http_parser_init(&reader->parser, HTTP_REQUEST);
         reader->parser.data = reader;
 }
 
-/* The parser takes a bare line feed for the end of a line and joins folded lines; a proxy may not.  Looks at the bytes
- * of the head that were just taken. */
+/* The parser accepts a bare line feed as the end of a line and joins folded lines; a proxy may not.  Checks the bytes
+ * of the head that were just read. */
 static void look_at_lines(struct http_reader *reader, const char *data, size_t size)
 {
         for (size_t i = 0; i < size && reader->reading != READING_BAD; i++) {
@@ -271,7 +271,7 @@ enum http_reading http_reader_feed(struct http_reader *reader, struct span bytes
         bool was_in_body = reader->is_in_body;
         reader->reading = READING_MORE;
         if (!bytes.size)
-                return READING_MORE; /* the parser would take it for the connection's end */
+                return READING_MORE; /* the parser would take no bytes for the end of the connection */
         http_parser_pause(&reader->parser, 0);
         size_t taken = http_parser_execute(&reader->parser, &settings, bytes.data, bytes.size);
         if (reader->reading != READING_BAD && HTTP_PARSER_ERRNO(&reader->parser) != HPE_OK &&
@@ -281,7 +281,7 @@ enum http_reading http_reader_feed(struct http_reader *reader, struct span bytes
                 reader->head_bytes += taken;
                 if (reader->head_bytes > HTTP_HEAD_MAX)
                         (void)refuse(reader, 431, "the head of the request is longer than 8 KiB");
-                /* The parser stops before the line feed that ends the head, and takes it with what follows. */
+                /* The parser stops before the line feed that ends the head. */
                 look_at_lines(reader, bytes.data, taken + (reader->reading == READING_HEAD && taken < bytes.size));
         }
         *ret_taken = taken;

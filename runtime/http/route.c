@@ -107,7 +107,7 @@ bool http_decode(struct buffer *to, struct span text, bool has_plus)
 
 /* --- parameters --------------------------------------------------------------------------------------------------- */
 
-/* The texts have been given room for all of them: none moves. */
+/* The texts have room for all parameters, so none of them moves. */
 static int add_parameter(
         struct http_exchange *x, const char *name, struct span value, bool has_plus, struct error *error)
 {
@@ -120,8 +120,8 @@ static int add_parameter(
         return 0;
 }
 
-/* The known name that the bytes are; NULL: none.  `known` is one text, words separated by spaces; the word is copied to
- * the texts of the exchange. */
+/* The known name that equals the bytes; NULL: none.  `known` is one text, words separated by spaces; the word is copied
+ * to the exchange's texts. */
 static const char *known_name(struct http_exchange *x, const char *known, struct span name)
 {
         while (*known) {
@@ -165,7 +165,7 @@ static int parse_query(struct http_exchange *x, const struct http_route *route, 
 
 /* --- the path ----------------------------------------------------------------------------------------------------- */
 
-/* Does the path have the route's form?  Without an exchange nothing is kept. */
+/* Whether the path has the route's form.  Without an exchange, no parameters are kept. */
 static bool match(const char *form, struct span path, struct http_exchange *x, int *ret_status, struct error *error)
 {
         const char *at = path.data;
@@ -201,7 +201,7 @@ const struct http_route *http_route_find(struct http_exchange *x, unsigned *ret_
         bool is_path_known = false;
         x->parameters_count = 0;
         buffer_clear(&x->texts);
-        /* Nothing grows when it is decoded; names are copied too, each once. */
+        /* Decoding never grows a text; names are copied too, each once. */
         (void)buffer_reserve(&x->texts, 2 * HTTP_HEAD_MAX + HTTP_PARAMETERS_MAX * 64);
         for (size_t i = 0; i < ROUTES; i++) {
                 if (!match(routes[i].path, head->path, NULL, NULL, NULL))

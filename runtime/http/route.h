@@ -7,16 +7,15 @@
 struct http_route {
         enum http_verb verb;
         const char *path; /* "/v1/tasks/:id/cancel": a part that begins with a colon is a parameter */
-        unsigned role;    /* needed for it; ROLE_NONE: nobody has to prove anything */
-        /* Parameters of the query that it knows, separated by spaces; others are refused by name. */
+        unsigned role;    /* the required role; ROLE_NONE: anybody */
+        /* The allowed parameters of the query, separated by spaces; others are refused by name. */
         const char *parameters;
         bool has_body;
-        bool is_streamed; /* called when the head is there; gets the body by x->piece */
+        bool is_streamed; /* called after the head; gets the body through x->piece */
         void (*start)(struct http_exchange *x);
 };
 
-/* Finds the route and fills in x->parameters.  NULL: answers with the status returned, 404 or 405 or 400, and the text.
- */
+/* Finds the route and fills in x->parameters.  NULL: answer with *ret_status, 404, 405 or 400, and the text. */
 const struct http_route *http_route_find(struct http_exchange *x, unsigned *ret_status, struct error *error);
 
 /* Decodes %XX; false if it is malformed or gives a NUL.  Appends a NUL-terminated text. */

@@ -1,4 +1,4 @@
-/* server.c: where the server listens, how many may come, and for how long. */
+/* server.c: where the server listens, and its limits on number and time. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -97,7 +97,7 @@ static bool is_loopback(const struct sockaddr_storage *address)
         return (ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr) >> 24) == 127;
 }
 
-/* What a service manager hands over: it listens, and goes on with it when we end, so that nobody is turned away. */
+/* Checks a socket from the service manager, which keeps listening on it after we end, so that no client is refused. */
 static int check_socket(int fd, struct sockaddr_storage *ret_address, char **ret_text, struct error *error)
 {
         char name[INET6_ADDRSTRLEN] = "";
@@ -113,13 +113,13 @@ static int check_socket(int fd, struct sockaddr_storage *ret_address, char **ret
         bool is_v6 = ret_address->ss_family == AF_INET6;
         (void)(is_v6 ? uv_ip6_name((struct sockaddr_in6 *)ret_address, name, sizeof(name))
                      : uv_ip4_name((struct sockaddr_in *)ret_address, name, sizeof(name)));
-        /* The port stands at the same place in both. */
+        /* The port is at the same offset in both address types. */
         *ret_text =
                 text_printf(is_v6 ? "[%s]:%u" : "%s:%u", name, ntohs(((struct sockaddr_in *)ret_address)->sin_port));
         return 0;
 }
 
-/* Without a port the Unix socket remains: a host does its work all the same. */
+/* A failure is only logged: the host works without a port, and the Unix socket remains. */
 static void listen_tcp(struct http_server *server, const char *text, const struct sockaddr_storage *address, int fd)
 {
         (void)uv_tcp_init(server->loop, &server->tcp);
@@ -140,7 +140,7 @@ static void listen_tcp(struct http_server *server, const char *text, const struc
                 log_event(LEVEL_INFO, "http", "listen=%s", LOG_QUOTE(text));
 }
 
-/* Without it a host does its work all the same. */
+/* A failure is only logged: the host works without the socket. */
 static void listen_unix(struct http_server *server, const char *path)
 {
         (void)uv_pipe_init(server->loop, &server->pipe, 0);
@@ -148,7 +148,7 @@ static void listen_unix(struct http_server *server, const char *path)
         server->has_pipe = true;
         server->handles++;
         (void)unlink(path);
-        /* Who may connect is decided by the peer's user; the folder keeps strangers out. */
+        /* The peer's user decides who may connect; the folder's mode keeps other users out. */
         int r = uv_pipe_bind(&server->pipe, path);
         if (r == 0)
                 r = uv_listen((uv_stream_t *)&server->pipe, BACKLOG, on_connection);
@@ -231,7 +231,7 @@ int http_reconfigure(struct http_server *server, const struct http_options *opti
         http_access_free(&server->access);
         server->access = access;
         take_limits(server, options);
-        /* A token may be gone: nobody goes on looking with it. */
+        /* A token may have been removed: streams that were opened with it end. */
         http_events_end_all(server->events);
         return 0;
 }
@@ -248,7 +248,7 @@ static void on_handle_closed(uv_handle_t *handle)
         http_server_free_if_over(server);
 }
 
-/* Who comes now is for the next host, if a service manager keeps the socket, and else turned away at once. */
+/* New clients go to the next host if a service manager keeps the socket; otherwise they are refused. */
 static void stop_listening(struct http_server *server)
 {
         if (server->has_tcp)

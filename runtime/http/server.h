@@ -14,30 +14,30 @@ struct http_server {
 
         uv_pipe_t pipe;
         uv_tcp_t tcp;
-        uv_timer_t timer; /* once a second while there is a connection */
+        uv_timer_t timer; /* fires once a second while there is a connection */
         bool has_pipe, has_tcp;
-        unsigned handles; /* not closed yet */
+        unsigned handles; /* handles that are not closed yet */
         char *socket_path;
-        char *address; /* where the port is open; NULL: nowhere */
+        char *address; /* where the TCP port is open; NULL: nowhere */
 
         struct http_connection *connections;
         uint32_t connections_count;
-        uint64_t body_bytes;        /* of all connections */
+        uint64_t body_bytes;        /* over all connections */
         uint32_t waits;             /* clients that wait for an outcome */
-        uint32_t looks;             /* looks at the store that are under way (look_io.h) */
-        struct http_events *events; /* NULL: nobody has asked for them yet */
+        uint32_t looks;             /* looks under way (look_io.h) */
+        struct http_events *events; /* NULL: no client has asked for events yet */
         bool is_stopping;           /* no new requests */
         bool is_closing;
         struct http_counts counts;
 };
 
-/* events.c: ends every stream that is open: its client asks again, and is looked at again.  Accepts NULL. */
+/* events.c: ends every open stream; its client connects again, and its token is checked again.  Accepts NULL. */
 void http_events_end_all(struct http_events *events);
-/* The same, and takes no more. */
+/* Ends every stream and accepts no more. */
 void http_events_stop(struct http_events *events);
-/* Something that kept a closing server is over. */
+/* Frees a closing server if nothing holds it any more. */
 void http_server_free_if_over(struct http_server *server);
-/* A connection is gone from the list. */
+/* Removes a connection from the list. */
 void http_server_forget(struct http_server *server, struct http_connection *c);
 
 #endif

@@ -31,8 +31,8 @@ void id_generator_grant(struct id_generator *g, uint32_t slot, uint64_t from_ms,
                 atomic_store(&g->until_ms, max_u64(was_until_ms, until_ms));
                 return;
         }
-        /* Nothing can be taken while the slot changes.  Whoever then sees the new horizon sees the new slot, too: an id
-         * of the old slot is taken by replacing `last`, which fails once it has changed. */
+        /* No id can be taken while the slot changes.  A thread that then sees the new horizon also sees the new slot:
+         * an id of the old slot is taken by replacing `last`, which fails once it has changed. */
         atomic_store(&g->until_ms, 0);
         uint64_t seen = atomic_load(&g->last);
         struct id_parts next;

@@ -58,7 +58,7 @@ uint64_t id_layout_end_ms(const struct id_layout *layout)
 
 /* --- as text ----------------------------------------------------------------------------------------------------- */
 
-/* Digits alone, one at least, from *at on; *at is then behind them. */
+/* Reads one or more digits from *at on, and moves *at past them. */
 static bool number_read(struct span text, size_t *at, uint64_t max, uint64_t *ret)
 {
         uint64_t number = 0;

@@ -1,11 +1,11 @@
-/* layout.h: how the 63 bits of an id are given out: time, slot, sequence.
+/* layout.h: how the 63 bits of an id are divided: time, slot, sequence.
  *
  * Two kinds, bit for bit those of the well-known generators, so that ids of both can be read and continued:
  *
  *         snowflake   time (41 bits of 1 ms) | slot (10: data centre 5, worker 5) | sequence (12)
  *         sonyflake   time (39 bits of 10 ms) | sequence (8) | slot (16)
  *
- * Epoch and widths can be others.  Plain data, no clock. */
+ * Epoch and widths can be changed.  Plain data, no clock. */
 #ifndef QUIVER_ID_LAYOUT_H
 #define QUIVER_ID_LAYOUT_H
 
@@ -17,7 +17,7 @@
 #include "base/span.h"
 
 #define ID_BITS         63u
-#define ID_SLOT_BITS    22u                 /* the most that a slot may have */
+#define ID_SLOT_BITS    22u                 /* the largest width of a slot */
 #define ID_EPOCH_MAX_MS (UINT64_C(1) << 46) /* the year 4199 */
 #define ID_LAYOUT_MAX   64u                 /* bytes of a layout as text, with the NUL */
 
@@ -31,21 +31,21 @@ struct id_layout {
         uint64_t epoch_ms; /* unix time of the id 0 */
 };
 
-/* The widths and the epoch that the kind is known for. */
+/* The standard widths and epoch of the kind. */
 struct id_layout id_layout_standard(enum id_kind kind);
 const char *id_kind_name(enum id_kind kind);
-/* Milliseconds that one unit of the time takes. */
+/* Milliseconds per unit of time. */
 uint32_t id_unit_ms(const struct id_layout *layout);
 
-/* Each part has a bit at least, they are 63 in all, and the slot has ID_SLOT_BITS at most.  0, or -EINVAL with the
+/* Each part must have at least one bit, all together 63, and the slot at most ID_SLOT_BITS.  0, or -EINVAL with the
  * text set. */
 int id_layout_check(const struct id_layout *layout, struct error *error);
 bool id_layout_is_same(const struct id_layout *a, const struct id_layout *b);
-/* The first millisecond that has no id any more. */
+/* The first millisecond without ids. */
 uint64_t id_layout_end_ms(const struct id_layout *layout);
 
-/* As it is recorded: "41.10.12" (time, slot, sequence), with "sonyflake:" before it for that kind, and "@EPOCH" after
- * it if that is not the kind's own.  Nothing is the standard snowflake. */
+/* The recorded form: "41.10.12" (time, slot, sequence), preceded by "sonyflake:" for that kind, and followed by
+ * "@EPOCH" if that is not the kind's own.  An empty text is the standard snowflake. */
 bool id_layout_read(struct span text, struct id_layout *ret_layout);
 void id_layout_put(struct buffer *to, const struct id_layout *layout);
 
@@ -57,9 +57,9 @@ struct id_parts {
 };
 uint64_t id_compose(const struct id_layout *layout, const struct id_parts *parts);
 struct id_parts id_decompose(const struct id_layout *layout, uint64_t id);
-/* What lies between two ids of one unit with consecutive sequences. */
+/* The difference of two ids of one unit with consecutive sequences. */
 uint64_t id_step(const struct id_layout *layout);
-/* Unix time of the parts' unit. */
+/* Unix time of the unit. */
 uint64_t id_time_ms(const struct id_layout *layout, uint64_t time);
 
 #endif

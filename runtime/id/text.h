@@ -14,7 +14,7 @@ enum id_base { ID_BASE_10 = 10, ID_BASE_32 = 32, ID_BASE_58 = 58 };
 
 /* Returns ret_text. */
 const char *id_format(uint64_t id, enum id_base base, char ret_text[ID_TEXT_MAX]);
-/* False: a letter that the alphabet does not have, nothing at all, or more than 63 bits. */
+/* False: a letter outside the alphabet, an empty text, or more than 63 bits. */
 bool id_parse(struct span text, enum id_base base, uint64_t *ret_id);
 
 #endif

@@ -1,12 +1,11 @@
-/* keep.h: copies of what a store showed, for as long as they are needed: what an answer points to dies when it
- * was taken. */
+/* keep.h: copies of a store's answers, whose own memory is freed when the callback returns. */
 #ifndef QUIVER_LOOK_KEEP_H
 #define QUIVER_LOOK_KEEP_H
 
 #include "base/arena.h"
 #include "store/admin.h"
 
-/* Zeroed before; arena_free() of its arena after. */
+/* Zero-initialise; free with arena_free() of its arena. */
 struct kept_task {
         struct arena_chunk *arena;
         struct store_listed task;
@@ -18,7 +17,7 @@ struct kept_key {
         bool is_there;
 };
 
-/* As callbacks; `self` is the kept one. */
+/* Callbacks for a find and a list of keys; `self` is the kept_task or kept_key. */
 void keep_task(void *self, const struct store_listed *task);
 void keep_key(void *self, const struct store_key_info *key);
 

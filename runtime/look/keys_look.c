@@ -7,13 +7,13 @@
 #include "view/json.h"
 #include "view/key.h"
 
-#define CLAIMED_SEEN 4096u /* tasks in flight that are looked at for a key's */
-/* Behind more tasks than this the first of a side queue is not looked for: that would take long. */
+#define CLAIMED_SEEN 4096u /* tasks in flight that are searched for a key's tasks */
+/* With more tasks than this before it, the first task of a side queue is not searched for: it would take too long. */
 #define HEAD_BEHIND_MAX 100000u
 
 /* --- a list ------------------------------------------------------------------------------------------------------- */
 
-/* False: it stops here. */
+/* False: the look stops here. */
 static bool see_key(struct keys_look *look, const struct store_key_info *key)
 {
         if (look->looked == look->looked_max)
@@ -91,7 +91,7 @@ static void set_first(struct key_look *look, const struct store_listed *task, co
         view_json_span(look->first, "id", task->id);
 }
 
-/* Which tasks are claimed: those a store does not count by key.  False: all have been seen. */
+/* Counts the key's claimed tasks, which a store does not count by key.  False: all were seen. */
 static bool take_claimed(struct key_look *look)
 {
         const struct store_list *page = &look->look.list;
@@ -108,7 +108,7 @@ static bool take_claimed(struct key_look *look)
                look_ask_list(&look->look, page->shard, STATE_IN_FLIGHT, page->cursor, STORE_CALL_TASKS);
 }
 
-/* If none is claimed, the first of its side queue is what the others wait for. */
+/* If no task of the key is claimed, the others wait for the first one of its side queue. */
 static bool ask_head(struct key_look *look)
 {
         uint64_t others = store_counts_queued(&look->shard) + look->shard.delayed;
@@ -118,7 +118,7 @@ static bool ask_head(struct key_look *look)
         return look_ask_find(&look->look, look->found.key.head, (struct store_cursor){ 0 });
 }
 
-/* A slice at a time: others have their turn in between. */
+/* Searches a slice at a time, so that other requests get their turn. */
 static bool take_head(struct key_look *look)
 {
         const struct store_find *find = &look->look.find;

@@ -20,8 +20,7 @@ static bool fail(struct limit_act *act, int result)
         return false;
 }
 
-/* --- what is to be set ----------------------------------------------------------------------------------------------
- */
+/* --- parsing the setting --- */
 
 static int read_count(const char *name, const json_t *value, uint64_t *ret, struct error *error)
 {
@@ -72,7 +71,7 @@ int limit_act_read(struct span body, struct limit_override *ret, struct error *e
         return r;
 }
 
-/* Whether it fits the limit as it is configured. */
+/* Checks that the wanted setting fits the kind of the limit. */
 static int check(struct limit_act *act)
 {
         const struct limit_override *o = &act->wanted;
@@ -94,7 +93,7 @@ static int check(struct limit_act *act)
         return 0;
 }
 
-/* A burst that fits the rate, if none is given: as the configuration's own would be. */
+/* Sets a burst that fits the rate, as the configuration's default would. */
 static void fill_burst(struct limit_override *o, const json_t *found)
 {
         uint64_t per_ms = o->per_ms ? o->per_ms : view_json_get_number(found, "per_ms");
@@ -113,14 +112,14 @@ static bool ask_set(struct limit_act *act)
                 return fail(act, r);
         if (act->kind == LIMIT_ACT_SET)
                 fill_burst(&o, act->found);
-        /* Newer than whatever hosts have, though clocks may differ. */
+        /* Newer than any version that hosts have, even if clocks differ. */
         o.version = max_u64(now_ms, view_json_get_number(act->found, "version") + 1);
         if (o.until_ms)
                 o.until_ms = max_u64(o.version + 1, now_ms + o.until_ms);
         limit_override_put(&act->value, &o);
         (void)snprintf(act->item, sizeof(act->item), LIMIT_OVERRIDE_PREFIX "%s", act->name);
         act->is_changed = act->kind == LIMIT_ACT_SET || json_object_get(act->found, "set");
-        /* As it will be shown when the hosts have heard of it. */
+        /* Shows the limit as it will be when the hosts have read the change. */
         if (act->kind == LIMIT_ACT_CLEAR)
                 (void)json_object_del(act->found, "set");
         struct store_desired item = { span_of_text(act->item), span_of_text(buffer_text(&act->value)) };
@@ -130,8 +129,7 @@ static bool ask_set(struct limit_act *act)
         return look_set_desired(&act->status.look, item);
 }
 
-/* --- its values ----------------------------------------------------------------------------------------------------
- */
+/* --- the values of a limit --- */
 
 static bool take_values(struct limit_act *act)
 {
@@ -152,7 +150,7 @@ static bool take_values(struct limit_act *act)
 
 static bool ask_values(struct limit_act *act)
 {
-        /* Its home knows nothing of a limit that was never used, and says so as a failure. */
+        /* The home of a limit that was never used does not know it, and answers with an error. */
         bool is_used = view_json_get_number(act->found, "started") || view_json_get_number(act->found, "refused") ||
                        view_json_get_number(act->found, "granted");
         int r = check(act);

@@ -6,7 +6,7 @@
 
 /* --- requests ----------------------------------------------------------------------------------------------------- */
 
-/* start_OP(): hands the request to the store. */
+/* start_OP(): starts the request at the store. */
 #define LOOK_START(op, member)                                                                                         \
         static void start_##op(struct store *store, struct look *look)                                                 \
         {                                                                                                              \
@@ -141,7 +141,7 @@ bool look_commit(struct look *look, const struct store_commit *commit)
         return true;
 }
 
-/* --- where tasks are ---------------------------------------------------------------------------------------------- */
+/* --- whereabouts ------------------------------------------------------------------------------------------------- */
 
 enum whereabouts_step {
         WHEREABOUTS_BEGIN,
@@ -203,7 +203,7 @@ bool look_place_parse(const char *text, struct look_place *ret_place)
                     &place.cursor.major, &place.cursor.minor, &place.skip) != 5 ||
                 place.cursor.major > TASK_NUMBER_MAX || place.cursor.minor > TASK_NUMBER_MAX)
                 return false;
-        /* Spaces, signs, numbers out of range, a tail: whatever is not written as we write it. */
+        /* Refuses any other spelling: spaces, signs, numbers out of range, trailing text. */
         if (strcmp(look_place_text(again, &place), text) != 0)
                 return false;
         *ret_place = place;

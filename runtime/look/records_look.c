@@ -44,7 +44,7 @@ static bool groups_next(struct records_look *look)
 
 /* --- schedules ---------------------------------------------------------------------------------------------------- */
 
-/* All of a shard or nothing of it: they are few. */
+/* Shows all schedules of a shard or none, because they are few. */
 static bool schedules_next(struct records_look *look)
 {
         struct look *base = &look->look;
@@ -89,7 +89,7 @@ static bool app_next(struct records_look *look)
         return false;
 }
 
-/* --- any of them -------------------------------------------------------------------------------------------------- */
+/* --- the look ---------------------------------------------------------------------------------------------------- */
 
 static bool records_look_next(struct look *base)
 {

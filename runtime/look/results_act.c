@@ -22,7 +22,7 @@ const char *result_receipt_text(char text[RESULT_RECEIPT_MAX], const struct resu
         return text;
 }
 
-/* Digits and a dot; NULL: it is anything else, or more than `max`. */
+/* Reads digits and a dot; NULL: anything else, or a number above `max`. */
 static const char *read_number(const char *text, uint64_t max, uint64_t *ret)
 {
         uint64_t number = 0;
@@ -75,7 +75,7 @@ static void take_answer(struct results_take *take)
                 (void)json_array_append_new(take->found, o);
                 take->bytes += result->data.size + result->key.size + result->note.events.size;
         }
-        /* Fewer than asked: the others of this shard are held. */
+        /* Fewer than requested: other consumers hold the rest of this shard. */
         if (consume->results_count < consume->results_max)
                 take->counts[consume->shard].results = 0;
         else
@@ -106,7 +106,7 @@ static bool results_take_next(struct look *base)
         struct results_take *take = container_of(base, struct results_take, look);
         if (!take->counts) {
                 take->counts = memory_zero(base->info.shards, sizeof(*take->counts));
-                /* Any shard may be the first: no consumer that takes few keeps to the same ones. */
+                /* Begins at a random shard, so that consumers that take few do not all use the same shards. */
                 take->first = task_id_any_shard(base->info.shards);
                 return look_ask_count(base, 0, base->info.shards, take->counts);
         }

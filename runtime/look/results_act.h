@@ -1,7 +1,7 @@
-/* results_act.h: takes results for a while, and says that they have been dealt with.
+/* results_act.h: takes results for a while, and commits them.
  *
- * Each result comes with a receipt: a text that names the result and who holds it.  Whoever has the receipt can commit
- * the result, through any host, and no host has to remember anything. */
+ * Each result comes with a receipt: a text that names the result and its holder.  Anybody with the receipt can commit
+ * the result through any host, and no host has to remember anything. */
 #ifndef QUIVER_LOOK_RESULTS_ACT_H
 #define QUIVER_LOOK_RESULTS_ACT_H
 
@@ -11,23 +11,23 @@
 
 /* --- taking --- */
 
-#define RESULTS_TAKE_STEP  32u  /* results of one request to the store: so many may be beyond bytes_max */
-#define RESULTS_TAKE_CALLS 256u /* requests to the store; a shard whose results are all held costs one, too */
+#define RESULTS_TAKE_STEP  32u  /* results per store request; up to this many may exceed bytes_max */
+#define RESULTS_TAKE_CALLS 256u /* store requests; a shard whose results are all held also costs one */
 
-/* Zeroed but for what the caller sets, then results_take_init(). */
+/* Zero it, set the caller's fields, then call results_take_init(). */
 struct results_take {
         struct look look;
         uint32_t max;
-        size_t bytes_max; /* stops once it has so many */
+        size_t bytes_max; /* stop at this many bytes */
         uint64_t lease_ms;
-        uint8_t consumer[STORE_NONCE_SIZE]; /* random: nobody else's */
+        uint8_t consumer[STORE_NONCE_SIZE]; /* random, and therefore unique */
 
-        json_t *found; /* a list of result_as_json() with `receipt`; also what was taken before a request failed */
-        bool has_more; /* There may be others that nobody holds. */
+        json_t *found; /* a list of result_as_json() with `receipt`; keeps what was taken before a request failed */
+        bool has_more; /* there may be further results that nobody holds */
 
         /* private */
         struct store_counts *counts;
-        uint32_t first, at; /* the shard that was asked first; how many after it */
+        uint32_t first, at; /* the first shard, and the number of shards after it so far */
         uint32_t calls;
         size_t bytes;
         bool has_counts;
@@ -48,15 +48,15 @@ struct result_receipt {
 
 /* Returns `text`. */
 const char *result_receipt_text(char text[RESULT_RECEIPT_MAX], const struct result_receipt *receipt);
-/* False: it is none of an app with so many shards. */
+/* False: it is not a receipt of an app with that many shards. */
 bool result_receipt_parse(const char *text, uint32_t shards, struct result_receipt *ret_receipt);
 
-/* Zeroed, then results_commit_read(). */
+/* Zero it, then call results_commit_read(). */
 struct results_commit {
         struct look look;
 
-        uint64_t committed; /* also before a request failed */
-        json_t *refused;    /* receipts of those that were committed before, or that another consumer has taken */
+        uint64_t committed; /* includes those before a request failed */
+        json_t *refused;    /* receipts of results that were committed before, or that another consumer has taken */
 
         /* private */
         struct result_receipt *receipts;
@@ -65,7 +65,7 @@ struct results_commit {
         bool held[STORE_CALL_TASKS];
 };
 
-/* Reads {"receipts": [TEXT, …]}, at most `max`.  0, or -EINVAL with the text; free it in either case. */
+/* Parses {"receipts": [TEXT, …]}, at most `max`.  0, or -EINVAL with the text set; free it in either case. */
 int results_commit_read(
         struct results_commit *commit, struct span body, uint32_t shards, size_t max, struct error *error);
 void results_commit_free(struct results_commit *commit);

@@ -20,10 +20,9 @@ struct schedule_submissions {
         char once[SCHEDULE_BACKFILL_STEP][STORE_SCHEDULE_NAME_MAX + 32]; /* idempotency keys */
 };
 
-/* --- finding -------------------------------------------------------------------------------------------------------
- */
+/* --- finding --- */
 
-/* The shard of the default key comes first. */
+/* The at-th shard to ask: the shard of the default key comes first. */
 static uint32_t shard_in_order(const struct schedule_act *act, uint32_t at)
 {
         uint32_t home = shard_of_key(act->name, act->look.info.shards);
@@ -57,7 +56,7 @@ static void take_records(struct schedule_act *act)
         }
 }
 
-/* Who changes it must know all records of the name; who only reads it is content with one. */
+/* A change needs all records of the name; reading is content with one. */
 static bool is_found(const struct schedule_act *act)
 {
         bool is_change = act->kind >= SCHEDULE_ACT_SET && act->kind <= SCHEDULE_ACT_DELETE;
@@ -82,10 +81,9 @@ static bool fail(struct schedule_act *act, int status)
         return false;
 }
 
-/* --- changing ------------------------------------------------------------------------------------------------------
- */
+/* --- changing --- */
 
-/* Versions grow with time, so that what was set last wins, whoever set it. */
+/* Versions grow with time, so that the last change wins, whoever made it. */
 static uint64_t next_version(const struct schedule_act *act)
 {
         uint64_t version = act->now_ms;
@@ -99,8 +97,8 @@ static uint64_t as_stored(uint64_t next_ms)
         return next_ms == SCHEDULE_NEVER ? STORE_NEVER : next_ms;
 }
 
-/* One whose key has changed stands in another shard: the old record goes first, so that no time fires from both.  Its
- * state and counts come with it. */
+/* If the key has changed, the schedule moves to another shard: its old record is deleted first, so that no time fires
+ * from both.  State and counts are kept. */
 static bool set_next(struct schedule_act *act)
 {
         uint32_t shard = shard_of_key(schedule_key(act->wanted, act->name), act->look.info.shards);
@@ -134,7 +132,7 @@ static bool set_next(struct schedule_act *act)
         return look_set_schedule(&act->look, &set);
 }
 
-/* From when on it fires again: a time that passed meanwhile is not caught up. */
+/* The first time after resuming: times that passed meanwhile are not caught up. */
 static int resume_time(struct schedule_act *act, const struct store_schedule *stored, uint64_t *ret_ms)
 {
         struct schedule schedule;
@@ -170,10 +168,10 @@ static bool change_next(struct schedule_act *act)
         return look_set_schedule(&act->look, &set);
 }
 
-/* --- submitting ----------------------------------------------------------------------------------------------------
- */
+/* --- submitting --- */
 
-/* Under a name of its own, so that a repeat submits nothing twice; `at_ms` 0: now, and each time anew. */
+/* Submits under an id derived from the time, so that a repetition submits nothing twice; `at_ms` 0: now, with a new id
+ * each time. */
 static void add_submission(struct schedule_act *act, uint64_t at_ms)
 {
         struct schedule_submissions *all = act->submissions;
@@ -234,7 +232,7 @@ static bool submit_next(struct schedule_act *act)
         return look_submit(&act->look, act->submissions->items, act->submissions->count);
 }
 
-/* Those behind one that is refused may have been taken: that is said, and a repeat is harmless. */
+/* Submissions after a refused one may have been stored: the error says so, and repeating is harmless. */
 static void take_submitted(struct schedule_act *act)
 {
         const struct schedule_submissions *all = act->submissions;
@@ -253,8 +251,7 @@ static void take_submitted(struct schedule_act *act)
                         &act->error, act->status, "%" PRIu32 " tasks are there, it may be repeated", act->tasks);
 }
 
-/* --- all of it -----------------------------------------------------------------------------------------------------
- */
+/* --- the look --- */
 
 static bool begin_change(struct schedule_act *act)
 {
@@ -305,7 +302,7 @@ static bool on_found(struct schedule_act *act)
         return false;
 }
 
-/* What is there now, as whoever looks next sees it. */
+/* Reads the record again, to show it as the next reader sees it. */
 static bool ask_again(struct schedule_act *act)
 {
         if (act->look.schedule_set.change == SCHEDULE_STALE) {

@@ -22,7 +22,7 @@ enum apply_step {
         APPLY_END
 };
 
-/* A schedule as it is stored. */
+/* A stored schedule. */
 struct file_record {
         char name[STORE_SCHEDULE_NAME_MAX + 1];
         struct store_schedule stored; /* without name and definition */
@@ -32,10 +32,9 @@ struct file_record {
         bool is_gone; /* deleted in this pass */
 };
 
-/* --- marks ---------------------------------------------------------------------------------------------------------
- */
+/* --- marks --- */
 
-/* 0: it is no mark.  Anybody may have written it: a number, and as we write it. */
+/* The version in a mark's name; 0: not a mark.  Anybody may have written it, so it must be a canonical number. */
 static uint64_t mark_version(struct span name)
 {
         char text[SCHEDULES_MARK_MAX];
@@ -86,8 +85,7 @@ static void take_marks(struct schedules_apply *a)
         a->is_older = a->version < a->newest.version;
 }
 
-/* --- records -------------------------------------------------------------------------------------------------------
- */
+/* --- records --- */
 
 static struct file_schedule *find_file(const struct schedules_apply *a, const char *name)
 {
@@ -97,7 +95,7 @@ static struct file_schedule *find_file(const struct schedules_apply *a, const ch
         return NULL;
 }
 
-/* What cannot be read is nobody's: it stays, and fsck names it. */
+/* A definition that cannot be parsed belongs to nobody: it stays, and fsck reports it. */
 static bool is_of_file(struct span definition)
 {
         struct schedule schedule;
@@ -144,15 +142,14 @@ static bool delete_record(struct schedules_apply *a, struct file_record *record)
                                                    .version = record->stored.version });
 }
 
-/* --- ours ----------------------------------------------------------------------------------------------------------
- */
+/* --- ours --- */
 
 static uint32_t shard_of(const struct schedules_apply *a, const struct file_schedule *file)
 {
         return shard_of_key(schedule_key(&file->wanted, span_of_text(file->name)), a->look.info.shards);
 }
 
-/* The record of that name in its shard, and one in another, where it stood with another key; NULL. */
+/* The record of that name in its shard, and one in another shard from a former key; NULL: none. */
 static void find_records(const struct schedules_apply *a, const struct file_schedule *file,
         struct file_record **ret_here, struct file_record **ret_elsewhere, bool *ret_is_conflict)
 {
@@ -171,7 +168,7 @@ static void find_records(const struct schedules_apply *a, const struct file_sche
         }
 }
 
-/* What was asked about the file's schedule at `at`. */
+/* The last request about the file's schedule at `at`. */
 enum apply_put { PUT_NOTHING, PUT_DELETED_ELSEWHERE, PUT_PUT, PUT_LOOKED };
 
 static bool put(struct schedules_apply *a, const struct file_schedule *file, const struct file_record *here,
@@ -195,9 +192,9 @@ static bool put(struct schedules_apply *a, const struct file_schedule *file, con
         return look_set_schedule(&a->look, &set);
 }
 
-/* Takes the answer about the current one.  A put that was refused: either a newer configuration has been there, which
- * is no business of ours, or one of that name was set by command later than the file was written, and deleted since:
- * then the file's is put above it.  True: it has asked. */
+/* Takes the answer about the current schedule.  A refused put means one of two things: a newer configuration was
+ * applied, and its schedule stays; or a schedule of that name was set by command after the file was written, and
+ * deleted since: then the file's one is put with a higher version.  True: a request was filled in. */
 static bool put_answered(struct schedules_apply *a)
 {
         const struct store_schedule_list *list = &a->look.schedules;
@@ -245,12 +242,12 @@ static bool put_next(struct schedules_apply *a)
                 file->state = is_conflict ? FILE_SCHEDULE_CONFLICT : FILE_SCHEDULE_STANDS;
                 if (is_conflict)
                         continue;
-                /* The old record goes first, so that no time fires from both. */
+                /* The old record is deleted first, so that no time fires from both. */
                 if (elsewhere && !elsewhere->is_gone) {
                         a->put = PUT_DELETED_ELSEWHERE;
                         return delete_record(a, elsewhere);
                 }
-                /* One that is stored as the file says, with that version or a newer one, needs nothing. */
+                /* A record with the file's definition and this version or a newer one needs no change. */
                 if (!here || strcmp(here->definition, file->definition) != 0 || here->stored.version < a->version)
                         return put(a, file, here, elsewhere);
         }
@@ -261,10 +258,9 @@ static bool put_next(struct schedules_apply *a)
         return false;
 }
 
-/* --- an older one --------------------------------------------------------------------------------------------------
- */
+/* --- an older configuration --- */
 
-/* What the newer configuration says otherwise. */
+/* Counts the schedules in which the newer configuration differs. */
 static void compare(struct schedules_apply *a)
 {
         for (uint32_t i = 0; i < a->files_count; i++) {
@@ -284,8 +280,7 @@ static void compare(struct schedules_apply *a)
                              !find_file(a, a->records[i].name);
 }
 
-/* --- the end -------------------------------------------------------------------------------------------------------
- */
+/* --- the end --- */
 
 static bool delete_next(struct schedules_apply *a)
 {
@@ -293,7 +288,7 @@ static bool delete_next(struct schedules_apply *a)
                 a->deleted += a->look.schedule_set.change == SCHEDULE_CHANGED;
         for (uint32_t i = 0; i < a->records_count; i++) {
                 struct file_record *record = &a->records[i];
-                /* One with a newer version than ours is of somebody who has not left his mark yet. */
+                /* A newer version than ours belongs to a host that has not set its mark yet. */
                 bool is_left = a->is_older ? record->stored.version < a->newest.version
                                            : record->stored.version <= a->version && !find_file(a, record->name);
                 if (!record->is_of_file || record->is_gone || !is_left)
@@ -316,8 +311,7 @@ static bool unmark_next(struct schedules_apply *a)
         return look_unset_desired(&a->look, span_of_text(a->mark));
 }
 
-/* --- all of it -----------------------------------------------------------------------------------------------------
- */
+/* --- the look --- */
 
 static bool list_next(struct schedules_apply *a)
 {
@@ -332,7 +326,7 @@ static bool list_next(struct schedules_apply *a)
         return false;
 }
 
-/* True: it has asked something; false: go on with the step that is set now. */
+/* True: a request was filled in; false: continue with the new step. */
 static bool go_on(struct schedules_apply *a)
 {
         switch ((enum apply_step)a->step) {
@@ -342,7 +336,7 @@ static bool go_on(struct schedules_apply *a)
         case APPLY_NEWEST:
                 take_marks(a);
                 a->at = 0;
-                /* No file had a schedule ever: nothing is asked of an app that has none. */
+                /* No configuration ever had schedules: an app without schedules costs no requests. */
                 a->step = !a->files_count && !a->newest.version ? APPLY_END : APPLY_LIST;
                 return false;
         case APPLY_LIST:
@@ -353,8 +347,8 @@ static bool go_on(struct schedules_apply *a)
                 a->step = APPLY_AGAIN;
                 return look_ask_desired(&a->look);
         case APPLY_AGAIN:
-                /* Who comes from now on sees our mark.  Before it an older one may have put something, or a newer one
-                 * have come, for which ours is left over: that is to be seen as it is now. */
+                /* From now on other hosts see our mark.  Before it, an older host may have put a schedule, or a newer
+                 * one may have come, for which ours are left over: so everything is read again. */
                 take_marks(a);
                 forget_records(a);
                 a->at = 0;

@@ -9,12 +9,12 @@
 #include "view/json.h"
 #include "view/limits.h"
 
-#define SAMPLE_TASKS  32u  /* of a shard's tasks in one state */
-#define SAMPLE_SHARDS 256u /* that are looked at so */
+#define SAMPLE_TASKS  32u  /* tasks sampled per shard and state */
+#define SAMPLE_SHARDS 256u /* shards that are sampled */
 #define KEYS_OF_SHARD 1000u
 #define KEYS_MAX      20000u
 
-/* Whether the one that holds the shard says what it has. */
+/* Whether the shard's holder has a status document. */
 static bool has_document(const struct status *status, const struct store_counts *c)
 {
         char nonce[2 * STORE_NONCE_SIZE + 1];
@@ -31,10 +31,9 @@ static bool has_document(const struct status *status, const struct store_counts 
         return false;
 }
 
-/* --- a closer look at each shard: what waits, by handler; keys that wait; the dead, by group -----------------------
- */
+/* --- each shard: waiting tasks by handler, keys that wait, the dead by group ------------------------------------- */
 
-/* The states that are sampled, and how many tasks are in them. */
+/* The states that are sampled. */
 static const enum store_state sampled_states[] = { STATE_QUEUED, STATE_PARKED, STATE_IN_FLIGHT };
 #define SAMPLED_STATES (sizeof(sampled_states) / sizeof(sampled_states[0]))
 
@@ -79,8 +78,7 @@ static bool ask_groups(struct status_look *look)
         return look->counts[look->shard].dead && look_ask_groups(&look->look, look->shard);
 }
 
-/* The next shard of which there is something to know; then, last since they are of handlers that are known by then, the
- * totals. */
+/* Asks about the next shard with something to know; at the end asks for the totals, when all handlers are known. */
 static bool ask_shard(struct status_look *look)
 {
         for (; look->shard < look->look.info.shards; look->shard++) {
@@ -124,7 +122,7 @@ static void take_groups(struct status_look *look)
                 status_add_dead_group(&look->status, &groups->groups[i]);
 }
 
-/* --- all of it ---------------------------------------------------------------------------------------------------- */
+/* --- the look ---------------------------------------------------------------------------------------------------- */
 
 static bool status_look_next(struct look *base)
 {

@@ -17,17 +17,17 @@ enum status_step {
         STATUS_END
 };
 
-/* Zeroed, then status_look_init(). */
+/* Zero it, then call status_look_init(). */
 struct status_look {
         struct look look;
-        const char *store_url; /* the caller's */
+        const char *store_url; /* borrowed from the caller */
         uint64_t now_ms;       /* unix time */
 
-        struct status status; /* complete when the look is over; free it with the look */
+        struct status status; /* complete when the look is; free it with the look */
         struct store_counts *counts;
-        uint32_t shard;   /* that is looked at closer */
-        uint32_t sampled; /* shards so far */
-        unsigned state;   /* which of its states is sampled */
+        uint32_t shard;   /* the shard being sampled */
+        uint32_t sampled; /* shards sampled so far */
+        unsigned state;   /* index of the state being sampled */
         uint64_t keys_left;
         enum status_step step;
 };

@@ -17,7 +17,7 @@ static bool task_look_next(struct look *base)
                 look->step = TASK_FIND;
                 return look_ask_find(base, look->id, (struct store_cursor){ 0 });
         case TASK_FIND:
-                /* A slice at a time: others have their turn in between. */
+                /* Searches a slice at a time, so that other requests get their turn. */
                 if (!base->find.task && !base->find.is_end)
                         return look_ask_find(base, look->id, base->find.cursor);
                 if (!base->find.task) {

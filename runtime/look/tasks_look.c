@@ -26,7 +26,7 @@ bool tasks_state_parse(const char *name, enum tasks_state *ret_state)
         return false;
 }
 
-/* --- what fits ---------------------------------------------------------------------------------------------------- */
+/* --- matching ---------------------------------------------------------------------------------------------------- */
 
 struct span task_last_error(const struct store_listed *task)
 {
@@ -62,13 +62,13 @@ bool tasks_filter_fits(const struct tasks_filter *f, const struct store_listed *
                 return false;
         if (f->older_ms && store_age_ms(f->created_ms, since_ms, now_ms) < f->older_ms)
                 return false;
-        /* One that does not say when it was submitted may be a later one. */
+        /* A task without a submission time may be newer. */
         if (f->before_ms && (!since_ms || since_ms >= f->before_ms))
                 return false;
         return !f->error || !*f->error || (error.size && memmem(error.data, error.size, f->error, strlen(f->error)));
 }
 
-/* What the whereabouts say is of the state and on the host that are asked for. */
+/* Whether the whereabouts match the filter's state and host. */
 static bool is_asked_for(const struct tasks_filter *f, const json_t *where)
 {
         const char *state = view_json_get_text(where, "state");
@@ -77,7 +77,7 @@ static bool is_asked_for(const struct tasks_filter *f, const json_t *where)
                 return false;
         if (f->state == SHOW_ALL)
                 return true;
-        /* Whatever is parked or held waits, too. */
+        /* Parked and held tasks wait, too. */
         if (f->state == SHOW_WAITING)
                 return strcmp(state, "running") != 0;
         return !strcmp(state, state_names[f->state]);
@@ -120,11 +120,11 @@ static const struct store_key_info *keys_find(const struct shard_keys *keys, str
         return place ? &keys->list[json_integer_value(place)] : NULL;
 }
 
-/* --- where to look ------------------------------------------------------------------------------------------------ */
+/* --- shards and states ------------------------------------------------------------------------------------------- */
 
 static const enum store_state order[] = { STATE_IN_FLIGHT, STATE_PARKED, STATE_QUEUED, STATE_DELAYED, STATE_DEAD };
 
-/* How many tasks are in a state that can have what is asked for. */
+/* How many tasks of that state can match the filter. */
 static uint64_t total_of(const struct tasks_filter *f, const struct store_counts *c, enum store_state state)
 {
         bool is_all = f->state == SHOW_ALL;
@@ -146,7 +146,8 @@ static uint64_t total_of(const struct tasks_filter *f, const struct store_counts
         }
 }
 
-/* A key is in one shard.  One that looks like an id may be a task without a key, which is where its id says. */
+/* A key is in one shard.  A key that looks like an id may belong to a task without a key, which is in the shard of its
+ * id. */
 static bool has_shard(const struct tasks_look *look, uint32_t shard)
 {
         const char *key = look->filter.key;
@@ -155,7 +156,7 @@ static bool has_shard(const struct tasks_look *look, uint32_t shard)
         return shard_of_key(span_of_text(key), look->look.info.shards) == shard;
 }
 
-/* Goes on to the next part of a shard that has something, from `place` on; false: there is none. */
+/* Moves to the next part with tasks, from `place` on; false: there is none. */
 static bool seek(struct tasks_look *look)
 {
         struct look_place *at = &look->place;
@@ -182,7 +183,7 @@ static bool ask_page(struct tasks_look *look)
 
 /* --- taking answers ----------------------------------------------------------------------------------------------- */
 
-/* False: it stops here. */
+/* False: the look stops here. */
 static bool see_task(struct tasks_look *look, const struct store_listed *task)
 {
         json_t *where = NULL;
@@ -209,7 +210,7 @@ static bool see_task(struct tasks_look *look, const struct store_listed *task)
         return has_room;
 }
 
-/* False: it is over. */
+/* False: the look is over. */
 static bool take_page(struct tasks_look *look)
 {
         const struct store_list *page = &look->look.list;
@@ -237,7 +238,7 @@ static void take_counts(struct tasks_look *look)
 {
         for (uint32_t i = 0; i < look->look.info.shards; i++) {
                 const struct store_counts *c = &look->counts[i];
-                /* Each shard may go by another clock: the earliest is safe as a limit for what was seen. */
+                /* Shards may have different clocks: the earliest time is a safe limit for what was seen. */
                 if (c->time_ms && (!look->time_ms || c->time_ms < look->time_ms))
                         look->time_ms = c->time_ms;
                 for (unsigned state = 0; state < STATES && has_shard(look, i); state++)
@@ -245,7 +246,7 @@ static void take_counts(struct tasks_look *look)
         }
 }
 
-/* Returns false if a page of the tasks is to follow. */
+/* Returns false if a page of tasks follows. */
 static bool take_keys(struct tasks_look *look)
 {
         const struct store_keys *page = &look->look.keys;
@@ -256,7 +257,7 @@ static bool take_keys(struct tasks_look *look)
         return look_ask_keys(&look->look, page->shard, (struct span){ 0 }, page->cursor, STORE_CALL_TASKS);
 }
 
-/* The keys of a shard come before its tasks. */
+/* The keys of a shard are read before its tasks. */
 static bool ask_keys_or_page(struct tasks_look *look, uint32_t last_shard)
 {
         uint32_t shard = look->place.shard;

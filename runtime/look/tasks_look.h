@@ -1,7 +1,7 @@
-/* tasks_look.h: which tasks wait and for what, which run and where, which are dead: a list with filters.
+/* tasks_look.h: a filtered list of tasks: waiting and for what, running and where, dead.
  *
- * What runs comes from the hosts' documents; all else from the store, a page at a time.  Bounded: so many tasks are
- * looked at, and it says how far it looked and where to go on. */
+ * Running tasks come from the hosts' documents; all others from the store, a page at a time.  The number of tasks
+ * looked at is bounded; the look says how far it got and where to continue. */
 #ifndef QUIVER_LOOK_TASKS_LOOK_H
 #define QUIVER_LOOK_TASKS_LOOK_H
 
@@ -9,61 +9,61 @@
 #include "look/look.h"
 
 enum tasks_state { SHOW_ALL, SHOW_WAITING, SHOW_RUNNING, SHOW_DELAYED, SHOW_PARKED, SHOW_HELD, SHOW_DEAD, SHOW_STATES };
-/* "all", "waiting" (also parked and held), "running", "delayed", "parked", "held", "dead". */
+/* "all", "waiting" (includes parked and held), "running", "delayed", "parked", "held", "dead". */
 const char *tasks_state_name(enum tasks_state state);
 /* False: there is no such state. */
 bool tasks_state_parse(const char *name, enum tasks_state *ret_state);
 
-/* NULL and 0: any. */
+/* NULL and 0 match anything. */
 struct tasks_filter {
         enum tasks_state state;
-        const char *handler; /* "unknown": of a dead task that cannot be read */
+        const char *handler; /* "unknown": a dead task that cannot be parsed */
         const char *key;
-        const char *host;    /* that runs it or has claimed it */
-        const char *error;   /* part of the last error */
-        const char *cause;   /* DEAD: the line of the last error by which groups are counted, as it is */
+        const char *host;    /* the host that runs or has claimed it */
+        const char *error;   /* substring of the last error */
+        const char *cause;   /* DEAD: the exact line of the last error by which groups are counted */
         const char *reason;  /* DEAD */
-        uint64_t older_ms;   /* submitted (dead: given up) so long ago */
-        uint64_t created_ms; /* when the app was made: nothing is older; 0: not known.  Set by a look */
-        uint64_t before_ms;  /* submitted (dead: given up) before that, store time */
+        uint64_t older_ms;   /* submitted (dead: given up) at least this long ago */
+        uint64_t created_ms; /* creation time of the app, which bounds ages; 0: unknown.  Set by a look */
+        uint64_t before_ms;  /* submitted (dead: given up) before this store time */
 };
 
-/* What the task failed with last: the text of its latest event that has one. */
+/* The task's last error: the text of its latest event that has one. */
 struct span task_last_error(const struct store_listed *task);
-/* All but its state and its host. */
+/* Checks everything except the state and the host. */
 bool tasks_filter_fits(const struct tasks_filter *f, const struct store_listed *task, uint64_t now_ms);
 
-/* Keys of the shard that is looked at, by their text. */
+/* The keys of the current shard, by their text. */
 struct shard_keys {
         struct arena_chunk *arena;
         struct store_key_info *list;
         uint32_t count, room;
-        json_t *places; /* key → its place in the list */
+        json_t *places; /* key → its index in the list */
 };
 
 enum tasks_step { TASKS_WHEREABOUTS, TASKS_COUNTS, TASKS_KEYS, TASKS_PAGE, TASKS_END };
 
-/* Zeroed, then what is wanted, then tasks_look_init(). */
+/* Zero it, set what is wanted, then call tasks_look_init(). */
 struct tasks_look {
         struct look look;
         struct tasks_filter filter;
-        bool is_plain;   /* Without whereabouts: of dead tasks there are none. */
+        bool is_plain;   /* without whereabouts, as for dead tasks */
         uint64_t now_ms; /* unix time */
         uint64_t shown_max;
         uint64_t looked_max;
-        uint64_t shard_max; /* show no more of one shard; 0: no such limit */
-        uint32_t keys_max;  /* of one shard, that are read to say what tasks wait for */
-        /* A task that fits; `where` is what view/whereabouts.h says of it, borrowed; NULL: it is a plain look.  False:
-         * it has no room for this one, which is then where the list goes on. */
+        uint64_t shard_max; /* show at most this many per shard; 0: no limit */
+        uint32_t keys_max;  /* keys read per shard to find out what tasks wait for */
+        /* Called for a matching task; `where` is borrowed (view/whereabouts.h), NULL for a plain look.  Returns false
+         * if it has no room for this task: the list then continues with it. */
         bool (*show)(void *self, const struct store_listed *task, const json_t *where);
         void *self;
 
-        struct look_place place; /* where it begins; afterwards where it goes on */
+        struct look_place place; /* where to begin; afterwards where to continue */
         uint64_t shown, looked;
-        uint64_t shard_shown; /* of the shard at hand */
-        uint64_t total;       /* tasks in the states that can have what is wanted, in all shards */
-        uint64_t time_ms;     /* by the store's clock, when it began */
-        bool has_more;        /* another one fits, or has not been looked at */
+        uint64_t shard_shown; /* shown of the current shard */
+        uint64_t total;       /* tasks in matching states, over all shards */
+        uint64_t time_ms;     /* store time at the beginning */
+        bool has_more;        /* another task matches, or was not looked at */
         enum tasks_step step;
         struct store_counts *counts;
         struct whereabouts_look where;

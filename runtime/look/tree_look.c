@@ -54,7 +54,7 @@ static void take_names(struct strings *to, const struct tree_look *look)
 
 /* --- members ------------------------------------------------------------------------------------------------------ */
 
-/* One that is not there any more has left meanwhile. */
+/* A member whose node is gone has left meanwhile. */
 static void take_member(struct membership_look *look)
 {
         const struct coord_get *get = &look->look.get;
@@ -136,7 +136,7 @@ static const struct {
 } kinds[] = { { "locks", "lock" }, { "elections", "election" } };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
-/* The number that the tree gave a node: ten digits at its end. */
+/* Compares the ten digits that the tree appended to the nodes' names. */
 static int by_number(const void *a, const void *b)
 {
         const char *one = *(char *const *)a;
@@ -146,7 +146,8 @@ static int by_number(const void *a, const void *b)
         return strcmp(one_dash ? one_dash : one, other_dash ? other_dash : other);
 }
 
-/* "machine=… pid=… since_ms=… command=…": the command is last and may have spaces.  What is not so says nothing. */
+/* Parses "machine=… pid=… since_ms=… command=…": the command is last and may contain spaces.  Anything else is
+ * ignored. */
 static void set_says(json_t *o, struct span says)
 {
         char text[512];
@@ -193,7 +194,7 @@ static bool ask_node(struct locks_look *look)
                 return ask_get(&look->look, "%s/%s/%s", kinds[look->kind].folder, look->names.items[look->name],
                         look->nodes.items[look->node]);
         }
-        /* A queue that has just become empty is nobody's. */
+        /* A queue that has just become empty has no holder, and is not shown. */
         if (json_object_get(look->item, "holder"))
                 (void)json_array_append(look->found, look->item);
         json_decref(look->item);
@@ -202,7 +203,7 @@ static bool ask_node(struct locks_look *look)
         return ask_name(look);
 }
 
-/* Whether the place is at the front; it comes after those that were counted before. */
+/* Whether the place is at the front.  Places must be counted in their order. */
 static bool count_place(struct locks_rank *rank, const char *name)
 {
         uint32_t limit = queue_limit_of(name);

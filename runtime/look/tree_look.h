@@ -1,7 +1,7 @@
-/* tree_look.h: what is read of the coordination tree to show a person something: members, locks, elections.
+/* tree_look.h: a sequence of requests to the coordination tree that gathers members, locks and elections for a person.
  *
- * As look.h, of the tree instead of the store: tree_look_next() takes the answer to the last request and fills in the
- * next one; whoever drives it starts that. */
+ * Like look.h, for the tree instead of the store: tree_look_next() takes the answer to the last request and fills in
+ * the next one, which the driver starts. */
 #ifndef QUIVER_LOOK_TREE_LOOK_H
 #define QUIVER_LOOK_TREE_LOOK_H
 
@@ -14,8 +14,8 @@
 
 struct tree_look {
         bool (*next)(struct tree_look *look);
-        bool is_children; /* which of the two was asked */
-        void *driver;     /* whose it is to start requests */
+        bool is_children; /* the request is a list of children, not a get */
+        void *driver;     /* for the driver, which starts requests */
         char path[COORD_PATH_MAX];
         union {
                 struct coord_request request;
@@ -29,9 +29,9 @@ static inline bool tree_look_next(struct tree_look *look)
         return look->next(look);
 }
 
-/* Starts the request; whoever drives the look has set request.done. */
+/* Starts the request, whose request.done the driver has set. */
 void tree_look_start(struct coord *coord, struct tree_look *look);
-/* After the answer: the look cannot go on.  A node that is gone or cannot be read is shown as such. */
+/* After an answer: whether the look cannot continue.  A node that is gone or cannot be parsed is not a failure. */
 bool tree_look_has_failed(const struct tree_look *look);
 
 /* --- members --- */
@@ -46,43 +46,43 @@ enum membership_step {
         MEMBERSHIP_END
 };
 
-/* Zeroed, then membership_look_init(). */
+/* Zero it, then call membership_look_init(). */
 struct membership_look {
         struct tree_look look;
-        struct membership_view view; /* what is found; the caller frees it */
+        struct membership_view view; /* the result; the caller frees it */
         struct strings nodes;
-        size_t node; /* that is read */
+        size_t node; /* index of the node being read */
         enum membership_step step;
 };
 
 void membership_look_init(struct membership_look *look);
-/* But for the view. */
+/* Frees everything except the view. */
 void membership_look_free(struct membership_look *look);
 
 /* --- locks and elections --- */
 
-#define LOCKS_MAX 200u /* that are looked at, of each kind */
-#define QUEUE_MAX 20u  /* processes of one of them that are shown */
+#define LOCKS_MAX 200u /* looked at per kind */
+#define QUEUE_MAX 20u  /* processes shown per lock or election */
 
-/* The places of a queue that were counted so far. */
+/* The places of a queue counted so far. */
 struct locks_rank {
         uint32_t before, smallest;
 };
 
 enum locks_step { LOCKS_BEGIN, LOCKS_NAMES, LOCKS_QUEUE, LOCKS_NODE };
 
-/* Zeroed, then locks_look_init(). */
+/* Zero it, then call locks_look_init(). */
 struct locks_look {
         struct tree_look look;
-        json_t *found; /* a list; free it with the look */
+        json_t *found; /* a list; freed with the look */
         uint64_t total;
-        unsigned kind; /* that is looked at: locks, elections */
+        unsigned kind; /* being looked at: locks or elections */
         struct strings names;
         size_t name;
-        struct strings nodes; /* of that one, in the order of their numbers */
+        struct strings nodes; /* of the current queue, in the order of their numbers */
         size_t node;
         json_t *item;
-        struct strings unused; /* paths of those in which nobody was: whoever was last has lost its session */
+        struct strings unused; /* paths of empty queues: their last process lost its session */
         struct locks_rank rank;
         enum locks_step step;
 };

@@ -33,7 +33,7 @@ int ring_host_init(struct ring_host *r, const struct ring_shape *shape)
         if (ftruncate(fd, (off_t)offsets.total) < 0 ||
                 fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
                 goto fail;
-        /* Its size comes from the configuration, so the kernel's ENOMEM is an answer and does not end the host. */
+        /* Its size comes from the configuration, so ENOMEM is reported to the caller and does not end the host. */
         void *base = mmap(NULL, offsets.total, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         if (base == MAP_FAILED)
                 goto fail;

@@ -67,8 +67,8 @@ bool ring_host_sleep(struct ring_host *r);
 /* Call after the loop woke up: the runner need not write the eventfd any more. */
 void ring_host_awake(struct ring_host *r);
 
-/* Takes back a task that no seat has started.  True: the task was not and will not be started, and is never answered.
- */
+/* Takes back a task that no seat has started.  True: the task was not and will not be started, and is never
+ * answered. */
 bool ring_host_take_back(struct ring_host *r, uint64_t ticket);
 
 /* Drops the record of a task whose runner is gone.  Returns its owner, or NULL if the ticket is not in flight. */
@@ -112,7 +112,7 @@ struct ring_fault_view {
         size_t cause_size; /* the backtrace begins at text + cause_size */
         uint64_t places[RING_FAULT_LINES];
 };
-/* The seat's record; RING_NO_SEAT: that of a thread which is no seat's. */
+/* The seat's record; RING_NO_SEAT: the record of threads that do not belong to a seat. */
 #define RING_NO_SEAT UINT32_MAX
 void ring_host_fault(const struct ring_host *r, uint32_t seat, struct ring_fault_view *ret);
 
@@ -126,8 +126,8 @@ int ring_host_checkpoint(const struct ring_host *r, uint32_t seat, uint64_t tick
 bool ring_host_has_attention(struct ring_host *r);
 
 /* A copy of the service call that the seat waits for; false if there is none, or if its word is `known_word`, that of a
- * call that the caller has already (0: it has none).  The caller must check `service`, `ticket` and what is in the
- * name: they come from the runner. */
+ * call that the caller already has (0: it has none).  `service`, `ticket` and the name come from the runner: the caller
+ * must check them. */
 struct ring_call_view {
         uint32_t word;
         uint32_t service;

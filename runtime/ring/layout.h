@@ -80,9 +80,8 @@ struct ring_header {
         alignas(RING_LINE) _Atomic uint64_t submit_next;
         alignas(RING_LINE) _Atomic uint32_t seat_bell; /* futex that the host wakes if a seat sleeps */
         _Atomic uint32_t seats_asleep;
-        _Atomic uint32_t
-                seat_is_looking;      /* one seat polls before it sleeps: it takes the next task without being woken */
-        _Atomic uint32_t is_retiring; /* seats end once no task is queued */
+        _Atomic uint32_t seat_is_looking; /* one seat polls: it takes the next task without being woken */
+        _Atomic uint32_t is_retiring;     /* seats end once no task is queued */
 
         /* Runner → host.  An answer cell holds its own number, so that the host recognises a cell that is reserved but
          * not yet written. */
@@ -90,7 +89,8 @@ struct ring_header {
         alignas(RING_LINE) _Atomic uint32_t host_is_asleep; /* if set, an answer must write the host's eventfd */
         _Atomic uint32_t attention; /* grows with each checkpoint, service call and skipped cell */
 
-        /* A thread that is no seat's, so one that the plugin started: the first of them that ends the process. */
+        /* For a thread that does not belong to a seat, because the plugin started it: the first such thread that ends
+         * the process. */
         alignas(RING_LINE) struct ring_fault thread_fault;
 
         /* One flag per answer spill.  A seat sets it before filling the spill; the host clears it after reading. */
@@ -99,7 +99,7 @@ struct ring_header {
 
 /* A submit cell is: entry number | low 16 bits of the ticket << 16 | number of tasks in the batch from this cell on <<
  * 32 (1 for a single task).  The ticket tells a cell whose task was taken back from the entry's next task: there are
- * fewer cells than such tickets. An answer cell is: entry number | (cell number + 1) << 16. */
+ * fewer cells than such tickets.  An answer cell is: entry number | (cell number + 1) << 16. */
 
 enum ring_state { ENTRY_FREE, ENTRY_QUEUED, ENTRY_STARTED, ENTRY_TAKEN };
 
@@ -138,11 +138,11 @@ enum ring_service { SERVICE_NEXT_ID, SERVICE_TRYLOCK, SERVICE_UNLOCK, SERVICE_RO
 
 #define RING_CALL_NAME_MAX 255u /* bytes of the name in a call: of a lock, or of a room */
 
-/* The second number of the answer to SERVICE_NEXT_ID: how many ids, and what lies between two. */
+/* The second number of the answer to SERVICE_NEXT_ID: how many ids, and the distance between two. */
 #define RING_IDS(count, step)  ((uint64_t)(step) << 16 | (uint64_t)(count))
 #define RING_IDS_COUNT(number) ((uint32_t)((number)&0xffff))
 #define RING_IDS_STEP(number)  ((uint64_t)(number) >> 16)
-#define RING_IDS_MAX           64u /* that a seat asks for at once */
+#define RING_IDS_MAX           64u /* ids that a seat asks for at once */
 
 struct ring_call {
         _Atomic uint32_t word; /* futex */
@@ -152,7 +152,7 @@ struct ring_call {
         _Atomic uint32_t size;         /* of bytes */
         _Atomic uint64_t name[RING_WORDS(RING_CALL_NAME_MAX + 1)];
         int32_t status;             /* answer: 0 or -errno */
-        uint64_t answer_numbers[2]; /* what they are depends on the service: an id or a token is the first */
+        uint64_t answer_numbers[2]; /* depends on the service; an id or a token comes first */
         _Atomic uint64_t bytes[RING_WORDS(QV_ROOM_ENTRY_MAX)];
 };
 

@@ -52,8 +52,8 @@ struct runner_start {
         uint64_t processes_max;
         uint64_t core_max;        /* of a core dump; 0 means none */
         uint32_t cores_millis;    /* thousandths of a processor */
-        uint32_t has_no_network;  /* no network but Unix sockets in the file system */
-        uint32_t has_controllers; /* bits of enum cgroup_controller that keep these limits for its control group */
+        uint32_t has_no_network;  /* no network except Unix sockets in the file system */
+        uint32_t has_controllers; /* bits of enum cgroup_controller that enforce these limits on its control group */
         const char *cgroup;       /* the folder of the control group to join; "": none */
         const char *user;         /* the user to become; "": none */
         /* Paths for Landlock; if both lists are empty, the file system is not confined. */
@@ -86,7 +86,7 @@ struct runner_ready {
         uint32_t flags;
         bool has_many;
         const char *unread; /* settings that init did not read, comma-separated; may be "" */
-        const char *notes;  /* what had no effect on this machine, such as a missing Landlock; may be "" */
+        const char *notes;  /* limits without effect on this machine, such as a missing Landlock; may be "" */
         struct rehearsal rehearsal;
 };
 

@@ -41,7 +41,7 @@ struct ring_task {
         uint32_t attempts_max;
         uint32_t crashes;
         int32_t lane;        /* as in struct qv_task */
-        const void *headers; /* ring_put_header() made them */
+        const void *headers; /* packed by ring_put_header() */
         size_t headers_size; /* 0: none */
         const void *checkpoint;
         size_t checkpoint_size;
@@ -103,7 +103,7 @@ struct ring_task_header {
         const char *name;
         const char *value; /* value_size bytes, and a NUL that is not counted */
         size_t value_size;
-        bool is_bytes; /* it was submitted as bytes, and need not be a text */
+        bool is_bytes; /* submitted as bytes, which need not be text */
 };
 void ring_put_header(struct buffer *to, const struct ring_task_header *header);
 /* 0, or -EBADMSG. */

@@ -10,9 +10,9 @@
 #include "base/clock.h"
 #include "ring/futex.h"
 
-/* How often a seat polls before it sleeps: a wake-up costs 20 to 40 µs, a poll a few nanoseconds.  Of a runner's seats
- * one polls at a time, and only after a short task: were all of them to, 64 seats whose handlers take a millisecond
- * would poll for more than half of two processors' time. */
+/* How often a seat polls before it sleeps: a wake-up costs 20 to 40 µs, a poll a few nanoseconds.  One seat of a runner
+ * polls at a time, and only after a short task: if all did, 64 seats with tasks of a millisecond would spend more than
+ * half of two processors on polling. */
 #define LOOKS_BEFORE_SLEEP 2000
 #define SHORT_NS           UINT64_C(200000)
 
@@ -85,8 +85,8 @@ static uint32_t win_cells(struct ring_runner *r, struct ring_taken *ret, uint32_
         }
 }
 
-/* Starts the task of one cell; false if the host has taken it back.  The entry may then already hold a newer task: that
- * is started when its own cell comes, since in a batch it may be one that follows another. */
+/* Starts the task of one cell; false if the host has taken it back.  The entry may then already hold a newer task,
+ * which must wait for its own cell: in a batch it may have to follow another task. */
 static bool start(struct ring_runner *r, uint32_t seat, struct ring_taken cell, bool is_first, struct ring_taken *ret)
 {
         uint32_t entry_number = cell.entry;
@@ -164,7 +164,7 @@ static void wait_for_bell(struct ring_header *h)
         atomic_fetch_sub(&h->seats_asleep, 1);
 }
 
-/* Whether this seat is to poll: the tasks are short, and no other seat does so. */
+/* Whether this seat should poll: the tasks are short, and no other seat polls. */
 static bool look_begin(struct ring_header *h, const struct ring_seat *s)
 {
         return clock_boot_ns() - atomic_load_explicit(&s->started_ns, memory_order_relaxed) < SHORT_NS &&
@@ -173,7 +173,7 @@ static bool look_begin(struct ring_header *h, const struct ring_seat *s)
 }
 
 /* Pairs with ring_host_ring(): the host publishes tasks, then reads the flag, and wakes one seat less if it is set; we
- * clear the flag, then look for tasks.  So what it has not woken a seat for is seen here. */
+ * clear the flag, then check for tasks.  So we see the task for which no seat was woken. */
 static void look_end(struct ring_header *h)
 {
         atomic_store(&h->seat_is_looking, 0);
@@ -202,7 +202,7 @@ uint32_t ring_take(struct ring_runner *r, uint32_t seat, struct ring_taken *ret,
                         return started;
                 ring_seat_idle(r, seat);
                 if (cells) {
-                        /* All were taken back: no answer will come, and the host may wait for the room. */
+                        /* All tasks were taken back: no answer will come, and the host may be waiting for the room. */
                         call_host(r);
                         looks = 0;
                         continue;

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static int kept_out = -1, kept_err = -1; /* the real ones meanwhile */
+static int kept_out = -1, kept_err = -1; /* the real descriptors while the output is captured */
 static int printed_fd = -1;
 static uint32_t threads_before;
 

@@ -1,14 +1,14 @@
-/* constructors.h: what a plugin's constructors do besides preparing themselves: print, and start threads.
+/* constructors.h: side effects of a plugin's constructors: output, and threads.
  *
- * They run inside dlopen(), before anything of the plugin was checked.  Only `quiver vet` looks at it. */
+ * Constructors run inside dlopen(), before anything of the plugin was checked.  Only `quiver vet` looks at them. */
 #ifndef QUIVER_RUNNER_CONSTRUCTORS_H
 #define QUIVER_RUNNER_CONSTRUCTORS_H
 
 #include "ring/message.h"
 
-/* Before the plugin is opened: from now on what is printed is kept. */
+/* Call before the plugin is opened: captures the output from now on. */
 void constructors_begin(void);
-/* After that: standard output and error are as before, and got what was printed. */
+/* Call after the plugin was opened: restores standard output and error, and passes the captured output on. */
 void constructors_end(struct rehearsal *ret);
 
 #endif

@@ -49,7 +49,7 @@ bool elf_text_at(const struct elf *elf, uint64_t offset, char *text, size_t size
 /* The value of the first entry with that tag in the dynamic segment; false if there is none. */
 bool elf_dynamic(const struct elf *elf, int64_t tag, uint64_t *ret_value);
 
-/* The name of a library that it needs, the index-th; false if there is none. */
+/* The name of the index-th library that the file needs; false if there is none. */
 bool elf_needed(const struct elf *elf, unsigned index, char *name, size_t size);
 
 /* A walk through the dynamic symbols. */

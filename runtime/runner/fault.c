@@ -22,8 +22,8 @@
         ((size_t)64 << 10) /* wide vector registers take up to 11 KiB of it, the unwinder and symbols 8 KiB */
 #define HANDLER_SECONDS 2  /* longer than a backtrace takes */
 #define ASKED_WAIT_MS   200
-#define STACK_EDGE      ((uintptr_t)64 << 10) /* an access so near to the end of a stack ran off it */
-#define NULL_EDGE       ((uint64_t)64 << 10)  /* an access so near to 0 went through a null pointer */
+#define STACK_EDGE      ((uintptr_t)64 << 10) /* an access this near to the end of a stack is a stack overflow */
+#define NULL_EDGE       ((uint64_t)64 << 10)  /* an access this near to 0 is a null pointer */
 
 static const int fatal[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS, SIGTRAP };
 #define FATAL_COUNT (sizeof(fatal) / sizeof(*fatal))
@@ -32,7 +32,7 @@ static pid_t own_pid;
 static bool is_forked;
 static _Thread_local struct ring_seat *my_seat;
 static _Thread_local uint32_t my_number;
-static _Thread_local void *my_stack;           /* for signals */
+static _Thread_local void *my_stack;           /* the signal stack */
 static _Thread_local uintptr_t my_stack_limit; /* the lowest address of the thread's own stack; 0: unknown */
 static _Thread_local size_t my_stack_size;
 
@@ -50,7 +50,7 @@ static struct {
         _Atomic pid_t thread; /* 0: none */
 } threads[RING_SEATS_MAX];
 
-/* For threads that are no seat's; NULL: there is none.  Several may crash at once: the first takes it. */
+/* For threads that do not belong to a seat; NULL: none.  Several may crash at once: the first takes the record. */
 static struct ring_fault *thread_record;
 static atomic_flag thread_record_is_taken = ATOMIC_FLAG_INIT;
 
@@ -123,7 +123,7 @@ static int without_start(void *const *frames, int count)
         return left ? left : count;
 }
 
-/* How often the frame at `i` follows itself: of a recursion without an end one line says as much as twenty. */
+/* How often the frame at `i` repeats: one line is enough for an endless recursion. */
 static int count_repeats(void *const *frames, int count, int i)
 {
         int repeats = 0;
@@ -157,7 +157,7 @@ static void put_interrupted(struct ring_fault *fault, struct signal_text *text, 
         fault->text_size = (uint32_t)text->used;
 }
 
-/* malloc() returns NULL at the limit, and who does not look at that writes through it. */
+/* At the limit malloc() returns NULL, and a plugin that does not check it crashes. */
 static void put_memory_limit(struct signal_text *text)
 {
         struct rlimit limit;
@@ -168,7 +168,7 @@ static void put_memory_limit(struct signal_text *text)
         signal_text_put(text, " MiB (limits.memory): malloc may have returned NULL\n");
 }
 
-/* What the signal alone does not tell. */
+/* Adds the cause as far as the signal alone does not show it. */
 static void put_cause(struct signal_text *text, int signal, uint64_t address)
 {
         const struct abort_message *message = abort_message ? *abort_message : NULL;
@@ -289,7 +289,7 @@ static _Noreturn void answer_where(const ucontext_t *context)
                 (void)pause();
 }
 
-/* The record of this thread; NULL: it has none.  To be asked for once in a process that dies. */
+/* The record of this thread; NULL: it has none.  Called once by a process that dies. */
 static struct ring_fault *own_record(void)
 {
         if (my_seat)

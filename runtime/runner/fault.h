@@ -20,7 +20,7 @@
 /* Catches fatal signals and exit().  Called once per process, before the plugin is opened. */
 void fault_install(void);
 
-/* From now on faults of threads that are no seat's go to this record. */
+/* Records faults of threads that do not belong to a seat here from now on. */
 void fault_watch_threads(struct ring_fault *record);
 
 /* Registers our exit handler again.  exit() runs the newest handler first, and the plugin may have added one that

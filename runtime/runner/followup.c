@@ -93,7 +93,7 @@ static int check_header2(const struct qv_header2 *header, struct error *error)
         return 0;
 }
 
-/* The plugin may be older or newer than this host: its elements have the size that it says. */
+/* The plugin may be older or newer than this host: its elements have the size that it states. */
 static struct qv_header2 header2_at(const struct qv_submit *submit, size_t index)
 {
         struct qv_header2 header = { 0 };

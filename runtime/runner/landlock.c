@@ -13,7 +13,7 @@
 #define LANDLOCK_ACCESS_FS_TRUNCATE (1ULL << 14) /* since Landlock ABI 3; Debian 12's headers lack it */
 #endif
 
-/* The same is true of these: TCP since ABI 4, signals and abstract sockets since 6. */
+/* Missing in the same headers: TCP since ABI 4, signals and abstract sockets since 6. */
 #define NETWORK_VERSION            4
 #define ACCESS_NET_BIND_TCP        (1ULL << 0)
 #define ACCESS_NET_CONNECT_TCP     (1ULL << 1)
@@ -90,7 +90,7 @@ static void allow_always(const struct ruleset *set)
                 (void)allow(set, always_write[i], LANDLOCK_ACCESS_FS_WRITE_FILE);
 }
 
-/* As the kernel has it since ABI 6; an older one is given the part that it knows. */
+/* The kernel's struct since ABI 6; an older kernel is given the beginning that it knows. */
 struct landlock_wishes {
         uint64_t files, network, scoped;
 };
@@ -116,7 +116,7 @@ static int allow_paths(const struct ruleset *set, const struct runner_start *sta
         return r;
 }
 
-/* What to ask the kernel for.  0, or -ENOSYS with the text set. */
+/* Decides what to ask the kernel for.  0, or -ENOSYS with the text set. */
 static int wish(const struct runner_start *start, bool has_network_left, unsigned version, struct landlock_wishes *ret,
         struct buffer *notes, struct error *error)
 {

@@ -122,7 +122,7 @@ void load_find_sanitizer(const char *path, char *name, size_t size)
         (void)close(fd);
 }
 
-/* Such a runtime ends the process if it is not the first library of it. */
+/* The runtime of a sanitizer ends the process if it is not loaded first. */
 static int check_sanitizer(const char *path, const char *label, struct error *error)
 {
         char name[128];

@@ -22,7 +22,7 @@ int load_check_table(
 int load_plugin(const char *path, const char *label, uint32_t seats, struct qv_plugin *ret, struct error *error);
 
 /* The runtime library of a sanitizer that the plugin was built with and that has to be loaded before everything else
- * ("libasan.so.8"); "" if there is none, or it cannot be told. */
+ * ("libasan.so.8"); "" if there is none, or it is unknown. */
 void load_find_sanitizer(const char *path, char *name, size_t size);
 
 #endif

@@ -22,8 +22,8 @@ static int write_file(const char *path, const char *text)
         return r;
 }
 
-/* In a user namespace of its own a process has every capability: they are given up again, since the plugin could make
- * itself a network with them. */
+/* A process has every capability in its own user namespace.  They are dropped, because the plugin could set up a
+ * network with them. */
 static int drop_capabilities(void)
 {
         struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -31,7 +31,7 @@ static int drop_capabilities(void)
         return syscall(SYS_capset, &header, none) < 0 ? -errno : 0;
 }
 
-/* Without privileges, a network namespace takes a user namespace around it, in which we stay who we are. */
+/* Without privileges, a network namespace needs a user namespace around it, in which we keep our user. */
 static int leave_as_user(void)
 {
         char map[64];
@@ -40,7 +40,7 @@ static int leave_as_user(void)
         bool is_dumpable = prctl(PR_GET_DUMPABLE) == 1;
         if (unshare(CLONE_NEWUSER | CLONE_NEWNET) < 0)
                 return -errno;
-        /* The maps of a process that is not dumpable, as one that has changed its user, belong to root. */
+        /* The maps of a process that is not dumpable, because it has changed its user, belong to root. */
         (void)prctl(PR_SET_DUMPABLE, 1);
         int r = write_file("/proc/self/setgroups", "deny");
         (void)snprintf(map, sizeof(map), "%u %u 1", (unsigned)user, (unsigned)user);
@@ -54,8 +54,8 @@ static int leave_as_user(void)
         return r < 0 ? r : drop_capabilities();
 }
 
-/* Some systems let a process make such a namespace and then nothing in it: there is no way back from one that is half
- * made, so a child goes first. */
+/* Some systems allow such a namespace and then forbid everything in it, and there is no way back from a half-made one:
+ * so a child tries first. */
 bool sandbox_can_leave_network(void)
 {
         int status = -1;

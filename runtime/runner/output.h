@@ -1,7 +1,7 @@
 /* output.h: a handler's standard output and error.
  *
- * Both are pipes that the host reads line by line.  The host applies the rate limit: it goes on reading and drops the
- * lines over the rate.  A handler that prints without end is slowed down only by its own full pipe. */
+ * Both are pipes that the host reads line by line.  The host limits the rate: it goes on reading and drops lines over
+ * the rate.  A handler that prints endlessly is slowed down only by its own full pipe. */
 #ifndef QUIVER_RUNNER_OUTPUT_H
 #define QUIVER_RUNNER_OUTPUT_H
 

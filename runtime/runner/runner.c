@@ -312,7 +312,7 @@ static int load(struct error *error)
         return r;
 }
 
-/* No task is left, so that a crash here costs nobody anything; seat 0's fault record takes it. */
+/* No task is left, so a crash here costs nobody anything; seat 0's fault record takes it. */
 static void unload(void)
 {
         if (fault_begin(&runner.ring.map.seats[0], 0) < 0)
@@ -321,7 +321,7 @@ static void unload(void)
         fault_end();
 }
 
-/* With the runtime of AddressSanitizer loaded: says on standard error what was never freed, as it does at exit(). */
+/* With AddressSanitizer loaded: reports leaks on standard error, as it would at exit(). */
 static bool has_leaks(void)
 {
         int (*check)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "__lsan_do_recoverable_leak_check");

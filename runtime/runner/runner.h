@@ -15,7 +15,7 @@
 #include "runner/logger.h"
 #include "runner/settings.h"
 
-/* Ids that the host gave and no seat has taken yet. */
+/* Ids from the host that no seat has taken yet. */
 struct runner_id_block {
         uint64_t next;
         uint64_t step;
@@ -30,15 +30,15 @@ struct runner {
         struct leases leases;
         struct logger logger;
         struct settings settings;
-        _Atomic bool is_thread_told;      /* The log says that a service was called on a wrong thread. */
+        _Atomic bool is_thread_told;      /* the log says that a service was called on a wrong thread */
         _Atomic uint32_t services_missed; /* one bit per enum ring_service whose absence was already logged */
 
-        pthread_mutex_t ids_lock; /* never held while the host is asked */
+        pthread_mutex_t ids_lock; /* never held during a call to the host */
         struct runner_id_block ids;
 };
 
-/* `quiver runner PARENT-PID`: started by a host, with the descriptors of ring/message.h.  Returns only if it was not.
- */
+/* `quiver runner PARENT-PID`: started by a host, with the descriptors of ring/message.h.  Returns only if a person
+ * started it. */
 int cmd_runner(int argc, char **argv);
 
 #endif

@@ -63,7 +63,7 @@ int sandbox_join(const struct runner_start *start, struct error *error)
 static bool is_ours(const char *variable)
 {
         if (!strncmp(variable, STRAY_VARIABLE, sizeof(STRAY_VARIABLE) - 1))
-                return false; /* what the plugin starts inherits it */
+                return false; /* kept, so that processes that the plugin starts inherit it */
         static const char *const prefixes[] = { "QUIVER_", "NOTIFY_SOCKET=", "WATCHDOG_", "LISTEN_" };
         for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++)
                 if (!strncmp(variable, prefixes[i], strlen(prefixes[i])))
@@ -112,8 +112,7 @@ int sandbox_limit(const struct runner_start *start, struct buffer *notes, struct
         if (!r && start->core_max && getrlimit(RLIMIT_CORE, &core) == 0 && core.rlim_cur < start->core_max)
                 buffer_printf(notes, "%slimits.core: this machine allows a host's processes %llu bytes (ulimit -H -c)",
                         notes->size ? "; " : "", (unsigned long long)core.rlim_cur);
-        /* RLIMIT_DATA and not RLIMIT_AS: reserved address space (thread stacks, the ring's spills) is not used memory.
-         */
+        /* RLIMIT_DATA, not RLIMIT_AS: reserved address space (thread stacks, the ring's spills) is not used memory. */
         if (!r && start->memory_max)
                 r = set_limit(RLIMIT_DATA, "memory", start->memory_max, start->memory_max, error);
         /* SIGXCPU at the limit; SIGKILL one second later, in case the plugin ignores it. */
@@ -124,7 +123,7 @@ int sandbox_limit(const struct runner_start *start, struct buffer *notes, struct
         if (start->cores_millis && !(start->has_controllers & CGROUP_CPU))
                 buffer_printf(notes, "%slimits.cores has no effect: there is no control group for it (quiver check)",
                         notes->size ? "; " : "");
-        /* The control group counts those of this runner; without one the kernel counts all of its user's. */
+        /* A control group counts this runner's processes; without one the kernel counts all processes of the user. */
         if (!r && start->processes_max && !(start->has_controllers & CGROUP_PIDS)) {
                 r = set_limit(RLIMIT_NPROC, "processes", start->processes_max, start->processes_max, error);
                 if (geteuid() == 0 && !*start->user)
@@ -140,7 +139,7 @@ static void give_pipe(int fd, const struct passwd *who)
 {
         struct stat st;
         if (fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode) && fchown(fd, who->pw_uid, who->pw_gid) < 0)
-                return; /* the open descriptor can be written to without it */
+                return; /* the open descriptor is still writable */
 }
 
 static int switch_to(const struct passwd *who, struct error *error)

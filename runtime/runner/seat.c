@@ -119,7 +119,7 @@ static void serve_one(struct seat *s, uint32_t index)
 
 /* --- a batch ----------------------------------------------------------------------------------------------------- */
 
-/* Whether it follows the task before it in the batch: tasks of one key stand side by side, in order. */
+/* Whether the task follows another one of its key: in a batch, tasks of one key stand side by side, in order. */
 static bool follows(const struct seat *s, uint32_t index)
 {
         return index && strcmp(s->taken[index].task.key, s->taken[index - 1].task.key) == 0;
@@ -129,7 +129,7 @@ static void serve_together(struct seat *s, uint32_t count)
 {
         uint64_t started_ns = clock_boot_ns();
         uint32_t allowed = 0;
-        const char *why = NULL; /* the one before was not started */
+        const char *why = NULL; /* set if the task before was not started */
         for (uint32_t i = 0; i < count; i++) {
                 if (!why || !follows(s, i))
                         why = reason_not_to_start(s, i, started_ns);
@@ -147,7 +147,7 @@ static void serve_together(struct seat *s, uint32_t count)
         end_if_forked();
         s->ticket = 0;
         uint64_t ended_ns = clock_boot_ns();
-        bool is_over = false; /* the tasks of this key: one of them is not done */
+        bool is_over = false; /* a task of this key was not done, so its next ones are not run */
         for (uint32_t i = 0; i < allowed; i++) {
                 uint32_t index = index_of(s, s->together[i]);
                 is_over &= follows(s, index);
@@ -213,7 +213,7 @@ static void prepare(struct seat *s, struct runner *runner, uint32_t number)
         mine = s;
 }
 
-/* What load() is given: the services of a seat that holds no task. */
+/* The services for load(): those of a seat without a task. */
 static struct seat loader;
 
 int seat_load(struct runner *runner, struct error *error)

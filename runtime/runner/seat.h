@@ -22,7 +22,7 @@ struct seat {
 
         uint32_t room;   /* the most tasks that the seat can hold: batch_max */
         uint32_t active; /* tasks that it holds now: tasks[0 … active) */
-        uint64_t ticket; /* of the one that is being handled, the first of those that are handled together; 0: none */
+        uint64_t ticket; /* of the task being handled, or of the first of those handled together; 0: none */
         struct seat_task *tasks;
         struct ring_taken *taken;
         const struct qv_task **together; /* the argument of handle_many() */

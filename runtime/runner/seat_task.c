@@ -9,7 +9,7 @@
 /* A buffer that has grown beyond this is freed instead of kept for the next task. */
 #define KEEP_BYTES ((size_t)64 << 10)
 
-/* Fills both arrays of headers: one of all, and one of those that are texts.  What is malformed ends them. */
+/* Fills both arrays of headers: all headers, and those that are text.  Stops at a malformed one. */
 static void put_headers(struct seat_task *w, const void *data, size_t size)
 {
         struct reader from;

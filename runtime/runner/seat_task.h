@@ -17,7 +17,7 @@ struct seat_task {
         uint64_t ticket;
         struct qv_header *headers;
         struct qv_header2 *headers2;
-        size_t headers_room; /* of both */
+        size_t headers_room; /* of both arrays */
 
         bool has_result;
         bool has_retry_after;
@@ -39,7 +39,7 @@ void seat_task_set_error(struct seat_task *w, const char *text);
 /* Fills in the answer for `outcome`; it borrows from `w`.  Result and follow-ups are included only with DONE. */
 void seat_task_reply(const struct seat_task *w, int32_t outcome, struct ring_reply *ret);
 
-/* The size of its answer if it were DONE now. */
+/* The size of the answer if the task were DONE now. */
 size_t seat_task_size(const struct seat_task *w);
 
 /* Call after the task was answered: frees buffers that have grown unusually large. */

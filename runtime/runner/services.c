@@ -8,9 +8,9 @@
 #include "base/log.h"
 #include "runner/followup.h"
 
-/* How long to wait for a service of the host: a lock may wait for an answer of the store. */
+/* How long to wait for the host: a lock needs an answer of the coordination tree. */
 #define ASK_TIMEOUT_MS 5000
-#define ID_BLOCK_MS    100 /* how old a block of ids may be */
+#define ID_BLOCK_MS    100 /* maximum age of a block of ids */
 
 static struct seat *seat_of(const struct qv_host *host)
 {
@@ -40,7 +40,7 @@ static const void *service_ext(const struct qv_host *host, const char *name)
 
 /* --- the seat's thread ---- */
 
-/* Says once that the plugin calls services from a thread that they are not for: otherwise only -EINVAL shows it. */
+/* Logs once that the plugin calls services from a thread that is not a seat's: otherwise only -EINVAL shows it. */
 static bool is_on_seat(struct seat *s, const char *name)
 {
         if (seat_is_mine(s))
@@ -56,7 +56,7 @@ static bool is_on_seat(struct seat *s, const char *name)
         return false;
 }
 
-/* The seat's record of the task; NULL: the service must not be called now, or not here. */
+/* The seat's record of the task; NULL: the service must not be called now, or not on this thread. */
 static struct seat_task *work_of(const struct qv_host *host, const struct qv_task *task, const char *name)
 {
         struct seat *s = seat_of(host);
@@ -202,8 +202,8 @@ static int32_t service_unlock(const struct qv_host *host, const char *name, uint
                 numbers);
 }
 
-/* From the block that all seats share; what is left of one that is too old is dropped, so that the time in an id is
- * near the time of its call. */
+/* Takes an id from the block that all seats share.  A block that is too old is dropped, so that the time in an id is
+ * near the time of the call. */
 static bool take_cached_id(struct runner_id_block *block, uint64_t now_ms, uint64_t *ret_id)
 {
         bool is_there = block->left && now_ms - block->since_ms <= ID_BLOCK_MS;
@@ -215,7 +215,7 @@ static bool take_cached_id(struct runner_id_block *block, uint64_t now_ms, uint6
         return true;
 }
 
-/* A block that another seat got meanwhile may be newer: ids grow within the process, so ours is dropped then. */
+/* Keeps the block unless another seat got a newer one meanwhile: ids must grow within the process. */
 static void keep_block(struct runner_id_block *block, const uint64_t numbers[2], uint64_t now_ms)
 {
         if (numbers[0] < block->next)
@@ -249,7 +249,7 @@ static int32_t service_next_id(const struct qv_host *host, uint64_t *ret_id)
                         return r;
                 (void)pthread_mutex_lock(&s->runner->ids_lock);
                 keep_block(block, numbers, asked_ms);
-                /* Taken at once: a process that is slow to go on must not ask for ever. */
+                /* Takes an id at once even if the block is already old: a slow process must not ask for ever. */
                 is_given = block->left;
                 if (is_given)
                         (void)take_cached_id(block, block->since_ms, ret_id);

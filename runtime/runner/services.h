@@ -1,5 +1,5 @@
-/* services.h: the table of functions that a plugin gets as `struct qv_host`.  Their contracts are in quiver/plugin.h.
- */
+/* services.h: the table of functions that a plugin gets as `struct qv_host`.  Their contracts are in
+ * quiver/plugin.h. */
 #ifndef QUIVER_RUNNER_SERVICES_H
 #define QUIVER_RUNNER_SERVICES_H
 

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A text in the caller's memory, always NUL-terminated; what does not fit is left out. */
+/* A text in the caller's memory, always NUL-terminated; cut to fit. */
 struct signal_text {
         char *text;
         size_t size; /* of the memory; at least 1 */

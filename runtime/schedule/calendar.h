@@ -7,7 +7,7 @@
 
 #define CALENDAR_DAY_S 86400
 
-/* Days since 1970-01-01; `month` from 1, `day` from 1.  Counted in eras of 400 years, which are all alike. */
+/* Days since 1970-01-01; month and day count from 1.  Computed in eras of 400 years, which are all alike. */
 static inline int64_t calendar_days(int64_t year, int month, int day)
 {
         year -= month <= 2;
@@ -30,7 +30,7 @@ static inline void calendar_date(int64_t days, int64_t *ret_year, int *ret_month
         *ret_year = years + era * 400 + (*ret_month <= 2);
 }
 
-/* 0: Sunday. */
+/* 0 is Sunday. */
 static inline int calendar_weekday(int64_t days)
 {
         return (int)(((days + 4) % 7 + 7) % 7);
@@ -47,7 +47,7 @@ static inline int calendar_month_days(int64_t year, int month)
         return month == 2 && calendar_is_leap(year) ? 29 : days[month - 1];
 }
 
-/* The day of a moment, also before 1970. */
+/* The day of a moment; also before 1970. */
 static inline int64_t calendar_day_of(int64_t seconds)
 {
         return (seconds >= 0 ? seconds : seconds - (CALENDAR_DAY_S - 1)) / CALENDAR_DAY_S;

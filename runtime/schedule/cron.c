@@ -7,16 +7,15 @@
 
 #include "schedule/calendar.h"
 
-/* 29 February on a certain day of the week ("0 0 29 2 *\/7") is at most 40 years away. */
+/* The longest gap: 29 February on a given weekday ("0 0 29 2 *\/7") is at most 40 years away. */
 #define DAYS_AHEAD (41 * 366)
 
-/* --- reading -------------------------------------------------------------------------------------------------------
- */
+/* --- reading --- */
 
 struct cron_field {
         const char *name;
         int least, most;
-        const char *const *words; /* for least, least + 1, …; NULL ends them */
+        const char *const *words; /* names for least, least + 1, …; NULL-terminated */
 };
 
 static const char *const months[] = { "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov",
@@ -62,7 +61,7 @@ static bool take_value(const struct cron_field *field, const char **at, const ch
         return *at > begin && value >= field->least && value <= field->most;
 }
 
-/* One of a list: *, 5, 1-5, *\/2, 1-30/5. */
+/* Parses one element of a list: *, 5, 1-5, *\/2, 1-30/5. */
 static bool parse_part(const struct cron_field *field, struct span part, uint64_t *bits)
 {
         const char *at = part.data, *end = part.data + part.size;
@@ -82,7 +81,7 @@ static bool parse_part(const struct cron_field *field, struct span part, uint64_
         if (at < end && *at == '/') {
                 const struct cron_field steps = { "", 1, field->most, NULL };
                 at++;
-                /* "5/15" would be read in two ways by two crons. */
+                /* Crons disagree about "5/15", so it is refused. */
                 if ((!is_star && to == from) || !take_value(&steps, &at, end, &step))
                         return false;
         }
@@ -108,7 +107,7 @@ static int parse_field(const struct cron_field *field, struct span text, uint64_
         return 0;
 }
 
-/* Is there a day in any year on which it runs? */
+/* Whether the pattern occurs on a day of any year. */
 static bool occurs(const struct cron *cron)
 {
         static const int most[] = { 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
@@ -168,10 +167,9 @@ const char *cron_doubt(const struct cron *cron)
         return NULL;
 }
 
-/* --- the next time -------------------------------------------------------------------------------------------------
- */
+/* --- the next time --- */
 
-/* A day field with a star and a step (*\/2) restricts, too, and is then needed besides the other. */
+/* A day field with a star and a step (*\/2) restricts as well; then both day fields must match. */
 static bool has_day(const struct cron *cron, int64_t days)
 {
         int64_t year;
@@ -183,16 +181,15 @@ static bool has_day(const struct cron *cron, int64_t days)
         return cron->has_days && cron->has_weekdays ? is_day || is_weekday : is_day && is_weekday;
 }
 
-/* The first of its bits from `from` on; -1: none. */
+/* The first bit set from `from` on; -1: none. */
 static int next_bit(uint64_t bits, int from)
 {
         bits = from > 63 ? 0 : bits >> from << from;
         return bits ? __builtin_ctzll(bits) : -1;
 }
 
-/* The first minute from `from` on, by the clock on the wall; CRON_NEVER: none for years, or before the day after
- * `until`.
- */
+/* The first matching minute from `from` on, in local time; CRON_NEVER: none for years, or none up to the day after
+ * `until`. */
 static zone_local next_local(const struct cron *cron, zone_local from, zone_local until)
 {
         int64_t days = calendar_day_of(from + 59), last = days + DAYS_AHEAD;

@@ -18,8 +18,7 @@
 const char *const schedule_overlaps[] = { "skip", "queue-one", "queue-all", "replace", "allow", NULL };
 const char *const schedule_catchups[] = { "last", "all", "none", NULL };
 
-/* --- reading and writing --------------------------------------------------------------------------------------------
- */
+/* --- reading and writing --- */
 
 struct definition {
         json_t *object;
@@ -107,7 +106,7 @@ int schedule_parse(struct schedule *schedule, struct span definition, struct err
         made.key = take_text(&d, "key");
         made.from = take_text(&d, "from");
         made.lane = LANE_NORMAL;
-        /* Times are in whole seconds. */
+        /* Times are whole seconds. */
         made.at_ms -= made.at_ms % 1000;
         made.start_ms -= made.start_ms % 1000;
         take_payload(&d, &made);
@@ -246,10 +245,9 @@ struct span schedule_key(const struct schedule *schedule, struct span name)
         return schedule->key ? span_of_text(schedule->key) : name;
 }
 
-/* --- times ----------------------------------------------------------------------------------------------------------
- */
+/* --- times --- */
 
-/* In whole seconds, as the times themselves. */
+/* In whole seconds, like the times themselves. */
 static uint64_t jitter_of(const struct schedule *schedule, struct span name)
 {
         uint64_t seconds = schedule->jitter_ms / 1000;
@@ -258,7 +256,7 @@ static uint64_t jitter_of(const struct schedule *schedule, struct span name)
         return crc32(0, (const unsigned char *)name.data, (unsigned)name.size) % (seconds + 1) * 1000;
 }
 
-/* Without jitter and end. */
+/* The next time, ignoring jitter and end. */
 static uint64_t next_plain(const struct schedule *schedule, uint64_t after_ms)
 {
         if (schedule->at_ms)
@@ -284,8 +282,8 @@ uint64_t schedule_next_ms(const struct schedule *schedule, struct span name, uin
         return next + jitter;
 }
 
-/* The latest time up to now; `expected_ms` is one.  Found in halves, by the last moment whose next time has come: in
- * between there may be a billion, of a schedule that ended years ago. */
+/* The latest time up to now; `expected_ms` is a time.  Binary search for the last moment whose next time has come,
+ * because there may be a billion times in between: no host may have run for years, or the schedule ended long ago. */
 static uint64_t latest_ms(
         const struct schedule *schedule, struct span name, uint64_t expected_ms, uint64_t fired, uint64_t now_ms)
 {
@@ -330,7 +328,7 @@ void schedule_plan(const struct schedule *schedule, struct span name, uint64_t e
                 if (fires) {
                         plan.has_task = true;
                 } else if (schedule->catchup == CATCHUP_ALL && latest_fires) {
-                        /* From the oldest that is not too old. */
+                        /* Continues at the oldest time that is not too old. */
                         plan.has_task = false;
                         plan.next_ms = schedule_next_ms(
                                 schedule, name, now_ms - max_u64(schedule->catchup_ms, SCHEDULE_LATE_MS) - 1, fired);

@@ -11,7 +11,7 @@
 
 #define TIME_TEXT_MAX 40u
 
-/* A time without a zone is read as if it were UTC; that is what the zone's clock shows. */
+/* A time without a zone is parsed as UTC, which gives the local time of the zone. */
 int time_parse(const char *text, const struct zone *zone, uint64_t *ret_ms, struct error *error)
 {
         char whole[TIME_TEXT_MAX + sizeof("T00:00Z")];

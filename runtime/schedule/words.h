@@ -4,10 +4,10 @@
 
 #include "schedule/schedule.h"
 
-/* NULL and 0: not given.  The texts are the caller's. */
+/* NULL and 0: not given.  The texts are borrowed from the caller. */
 struct schedule_words {
         const char *cron, *zone, *handler, *key;
-        const char *at, *start, *end; /* as time_parse() reads them, by the clock of the zone */
+        const char *at, *start, *end; /* as time_parse() reads them, in the zone's local time */
         struct span payload;
         uint64_t every_ms, catchup_ms, jitter_ms, runs_max;
         enum schedule_overlap overlap;
@@ -16,7 +16,8 @@ struct schedule_words {
         const char *from; /* "file" or "command" */
 };
 
-/* With its zone, which is read from a file.  0: schedule_free() it; or -EINVAL with a text that names the field. */
+/* Makes the schedule and reads its zone from a file.  0: schedule_free() it; or -EINVAL with a text that names the
+ * field. */
 int schedule_make(const struct schedule_words *words, struct schedule *ret, struct error *error);
 
 #endif

@@ -8,13 +8,12 @@
 #include "base/memory.h"
 #include "schedule/calendar.h"
 
-/* No zone is further from UTC, nor was one. */
+/* No zone is or was further from UTC. */
 #define OFFSET_MAX_S (26 * 3600)
-/* Times beyond are not looked at: a year has nine digits there. */
+/* Times beyond are refused: their year has more than nine digits. */
 #define TIME_MAX_S (INT64_C(1) << 56)
 
-/* --- the footer: std offset [dst [offset] [,start[/time],end[/time]]] -----------------------------------------------
- */
+/* --- the footer: std offset [dst [offset] [,start[/time],end[/time]]] --- */
 
 struct rule_text {
         const char *at, *end;
@@ -101,7 +100,7 @@ static bool parse_rule(struct span text, struct zone_rule *ret)
         struct zone_rule rule = { 0 };
         if (!take_name(&t) || !take_time(&t, 24, &rule.standard))
                 return false;
-        rule.standard = -rule.standard; /* POSIX counts westward. */
+        rule.standard = -rule.standard; /* POSIX counts westward */
         if (t.at < t.end) {
                 rule.has_summer = true;
                 rule.summer = rule.standard + 3600;
@@ -120,7 +119,7 @@ static bool parse_rule(struct span text, struct zone_rule *ret)
         return t.at == t.end;
 }
 
-/* When it happens in that year, by a clock that is `offset` from UTC. */
+/* When the change happens in that year, by a clock that is `offset` from UTC. */
 static int64_t day_in(const struct zone_day *day, int64_t year, int64_t offset)
 {
         int64_t days = calendar_days(year, 1, 1);
@@ -152,7 +151,7 @@ static int64_t rule_offset(const struct zone_rule *rule, int64_t utc, int64_t *r
                         latest = begin;
                         offset = rule->summer;
                 }
-                /* Where summer never ends, the end of a year's is the beginning of the next. */
+                /* In a zone with permanent summer time, the end of a year's summer is the beginning of the next. */
                 if (end <= utc && end > latest) {
                         latest = end;
                         offset = rule->standard;
@@ -166,8 +165,7 @@ static int64_t rule_offset(const struct zone_rule *rule, int64_t utc, int64_t *r
         return offset;
 }
 
-/* --- the file ------------------------------------------------------------------------------------------------------
- */
+/* --- the file --- */
 
 struct tzif_counts {
         uint32_t ut, standard, leaps, transitions, types, letters;
@@ -190,7 +188,7 @@ static int refuse(struct error *error, const char *name, const char *what)
         return error_set(error, -EINVAL, "time zone %s: its file is malformed: %s", name, what);
 }
 
-/* The length of the block behind a header; SIZE_MAX: it has numbers that no zone has. */
+/* The size of the block after a header; SIZE_MAX: its counts are invalid. */
 static size_t block_size(const struct tzif_counts *c, size_t time_size)
 {
         if (c->transitions > ZONE_TRANSITIONS_MAX || !c->types || c->types > 256 || c->letters > 1024 ||
@@ -286,8 +284,7 @@ bool zone_name_is_good(const char *name)
         return strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+-/") == size;
 }
 
-/* --- looking things up ---------------------------------------------------------------------------------------------
- */
+/* --- looking things up --- */
 
 int64_t zone_offset(const struct zone *zone, int64_t utc, int64_t *ret_until)
 {

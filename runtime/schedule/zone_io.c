@@ -1,4 +1,4 @@
-/* zone_io.c: the file of a time zone. */
+/* zone_io.c: reads the file of a time zone. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -220,13 +220,13 @@ bool name_is_known(struct span name)
 struct progress {
         unsigned seen;
         unsigned headers;
-        unsigned headers64; /* of these */
+        unsigned headers64; /* of these, header64 lines */
         unsigned others;
         size_t lines_size;
         struct envelope *envelope;
 };
 
-/* `lines` then reaches from its first line to this one, with whatever stands between them. */
+/* Extends `lines` to this line, with everything between. */
 static int lines_extend(struct progress *p, struct span *lines, struct span line, struct error *error)
 {
         if (!lines->size)
@@ -328,7 +328,7 @@ static int line_without_end(struct error *error)
         return error_set(error, -EINVAL, "header: a line without a colon or an end");
 }
 
-/* In an envelope that was parsed headers and unknown names may be mixed; in one that is made they are apart. */
+/* In a parsed envelope headers and unknown names may be mixed; in one that the caller fills in they are separate. */
 static int headers_check(struct progress *p, const struct envelope *e, struct error *error)
 {
         struct span lines = e->headers;

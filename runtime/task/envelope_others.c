@@ -1,4 +1,4 @@
-/* Names that this build does not know: kept, ignored and passed on. */
+/* envelope_others.c: names that this build does not know: kept, ignored and passed on. */
 #include <errno.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #define NAME_MAX_SIZE  64u
 #define VALUE_MAX_SIZE 1024u
 
-/* What Quiver will mean by a name later.  One that ends in a dot stands for all that begin with it. */
+/* Names of later features.  A name that ends in a dot stands for all that begin with it. */
 static const struct span reserved[] = {
         SPAN_TEXT("gate"),
         SPAN_TEXT("expires"),
@@ -120,7 +120,7 @@ bool task_name_is_reserved(struct span name)
 {
         if (name.size && name.data[0] == '!') {
                 name = (struct span){ name.data + 1, name.size - 1 };
-                /* One that is known without it: with it the task would wait for a Quiver that there will not be. */
+                /* A known name with a `!`: the task would wait for a Quiver that never comes. */
                 if (name_is_known(name))
                         return true;
         }

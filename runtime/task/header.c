@@ -23,7 +23,7 @@ bool name_is_header(struct span name)
                (name.size > HEADER_PREFIX_SIZE && !memcmp(name.data, HEADER_PREFIX, HEADER_PREFIX_SIZE));
 }
 
-/* Without what says that it is a header. */
+/* The name without its "header." or "header64." prefix. */
 static struct span bare_name(struct span name)
 {
         size_t prefix = name_is_header64(name) ? HEADER64_PREFIX_SIZE : HEADER_PREFIX_SIZE;

@@ -224,7 +224,7 @@ static void count_up(uint32_t *count)
                 (*count)++;
 }
 
-/* The last event goes if it is of that kind. */
+/* Drops the last event if it is of that kind. */
 static void drop_last_event(struct task_note *note, const char *kind)
 {
         struct span rest = note->events;
@@ -282,7 +282,7 @@ void note_put_lines(struct buffer *to, struct span text)
                         to->data[i] = '\n';
 }
 
-/* What may stand before the @ of a place. */
+/* Whether the character may stand before the @ of a place. */
 static bool is_gap(char c)
 {
         return c == ' ' || c == '\n' || c == NOTE_NEWLINE;

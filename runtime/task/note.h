@@ -35,7 +35,7 @@ enum task_cost {
         COST_ATTEMPT,      /* the handler returned a failure */
         COST_CRASH,        /* the handler died or hung */
         COST_INTERRUPTION, /* Quiver ended it: shutdown, reload, a crash of a neighbour, a lost lease */
-        COST_LATER,        /* the handler said LATER: it is counted, since that may not go on for ever */
+        COST_LATER,        /* the handler answered LATER: counted, because it must not go on for ever */
         COSTS
 };
 
@@ -44,13 +44,13 @@ struct task_note {
         uint32_t attempts;
         uint32_t crashes;
         uint32_t interruptions;
-        uint32_t laters;        /* how often its handler said LATER */
-        uint64_t started_epoch; /* it was started in this epoch, durably, and has not ended; 0: no such mark */
-        struct span holder;     /* started_epoch: who runs it, a host's nonce or a worker's name */
-        uint64_t until_ms;      /* started_epoch: nobody else starts it before this store time; 0: no such time */
-        uint32_t merged;        /* so many tasks were merged into it */
-        uint64_t merged_ms;     /* merged: when the last one was, store time */
-        bool is_debounced;      /* it has waited for others to join it, once */
+        uint32_t laters;        /* how often the handler answered LATER */
+        uint64_t started_epoch; /* a start was recorded in this epoch and has not ended; 0: none */
+        struct span holder;     /* with started_epoch: who runs it, a host's nonce or a worker's name */
+        uint64_t until_ms;      /* with started_epoch: nobody else starts it before this store time; 0: none */
+        uint32_t merged;        /* number of tasks merged into it */
+        uint64_t merged_ms;     /* when the last one was merged, store time */
+        bool is_debounced;      /* it has already waited for others to merge */
         bool is_suspect;        /* the task was running when its runner or host died: it runs alone */
         struct span events;     /* read with note_event_next() */
         struct span checkpoint;
@@ -61,33 +61,32 @@ struct note_event {
         struct span kind; /* "attempt", "crash", "interruption", "later", "waited", "dead", "requeued", "held",
                              "rescheduled", "moved" */
         struct span text;
-        /* Where it had started: "host-a pid=7 generation=1 plugin=9f0c1a2b version=1.0", "worker alice (via
-         * host-a)", or "host-b (borrowed seat)"; empty: not said. */
+        /* Where it ran: "host-a pid=7 generation=1 plugin=9f0c1a2b version=1.0", "worker alice (via host-a)", or
+         * "host-b (borrowed seat)"; empty: unknown. */
         struct span where;
 };
 
-/* What follows the error of a start in its event: where it was.  After a newline, so that it is no part of the error's
- * first line. */
+/* The place of a start, appended to the error in its event.  A newline separates it from the error's first line. */
 #define NOTE_WHERE_FORMAT  "\n@%s pid=%d generation=%" PRIu32 " plugin=%08" PRIx32 "%s%s"
-#define NOTE_WHERE_VERSION " version=" /* the last two: this and what the plugin calls its version; or nothing */
-/* The same if a worker had it, which got it from that host. */
+#define NOTE_WHERE_VERSION " version=" /* the last two arguments: this and the plugin's version, or both "" */
+/* The place of a start at a worker, which got the task from that host. */
 #define NOTE_WHERE_WORKER_FORMAT "\n@worker %s (via %s)"
-/* After either of another host's name, if it ran on a seat of that host which its owner had borrowed. */
+/* Appended to either after another host's name, if the task ran on a borrowed seat of that host. */
 #define NOTE_WHERE_SEAT " (borrowed seat)"
-/* Takes any of these off the text. */
+/* Removes the place from the text and returns it. */
 struct span note_take_where(struct span *text);
 
 /* Empty bytes are an empty note.  0 or -EBADMSG. */
 int note_parse(const void *data, size_t size, struct task_note *ret_note);
 void note_put(struct buffer *to, const struct task_note *note);
-/* Whoever may hold a start: 1 to NOTE_HOLDER_MAX printable ASCII characters, no space. */
+/* Whether the text may be the holder of a start: 1 to NOTE_HOLDER_MAX printable ASCII characters, no space. */
 bool note_holder_is_good(struct span holder);
-/* `count` tasks were merged into it. */
+/* `count` tasks were merged into this one. */
 void note_merge(struct task_note *note, uint64_t at_ms, uint32_t count);
-/* Whether a start of it was counted, is under way or left something behind: then its payload is not changed any more.
- * A start that cost nothing (the handler was unavailable, or said later) does not count. */
+/* Whether a start was counted, is under way or left a checkpoint: then the payload must not change any more.  A start
+ * that cost nothing (the handler was unavailable or answered LATER) does not count. */
 bool note_has_started(const struct task_note *note);
-/* The start is over: its mark goes. */
+/* The start is over: removes its record. */
 void note_clear_start(struct task_note *note);
 bool note_is_empty(const struct task_note *note);
 
@@ -100,8 +99,8 @@ void note_put_lines(struct buffer *to, struct span text);
  * `text` become NOTE_NEWLINE, other control characters spaces. */
 void note_add_event(struct task_note *note, struct buffer *scratch, uint64_t at_ms, const char *kind, struct span text);
 
-/* Counts the cost and adds its event.  A LATER right after another one replaces that one's event: a thousand of them do
- * not push everything else out of the history. */
+/* Counts the cost and adds its event.  A LATER right after another LATER replaces that event, so that a thousand of
+ * them do not push everything else out of the history. */
 void note_charge(struct task_note *note, struct buffer *scratch, uint64_t at_ms, enum task_cost cost, struct span text);
 
 /* Reads the first (oldest) event of *events and moves *events past it; false at the end. */

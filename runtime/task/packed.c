@@ -52,7 +52,7 @@ static uint8_t more_of(const struct envelope *e)
                          (e->others.size ? MORE_OTHERS : 0) | (e->is_merge ? MORE_MERGE : 0));
 }
 
-/* Lines of one kind, which may be mixed with the other's in the envelope. */
+/* Appends the lines of one kind, which may be mixed with the other kind in the envelope. */
 static uint8_t *put_lines(
         uint8_t *at, const struct envelope *e, void (*put)(struct buffer *to, const struct envelope *envelope))
 {

@@ -7,11 +7,11 @@
  *         key, handler        a length of 1 byte and the text
  *         id                  made: 13 bytes; given: a length of 1 byte and the text; or none
  *         submitted           with a made id: how long after the id's own time; else unix time; or nothing
- *         more                which of the other numbers follow, and those; the lines of unknown names, then the
- *                             headers, each with their length; or nothing
+ *         more                a bit set of further numbers, and these numbers; the lines of unknown names, then the
+ *                             headers, each with a length; or nothing
  *         payload             to the end
  *
- * Numbers are written seven bits a byte, the lowest first, with the top bit set in every byte but the last. */
+ * Numbers are written seven bits per byte, the lowest first, with the top bit set in every byte except the last. */
 #ifndef QUIVER_TASK_PACKED_H
 #define QUIVER_TASK_PACKED_H
 
@@ -27,8 +27,8 @@ static inline bool packed_is(struct span bytes)
  * `shard`.  The lane is not kept: the place in the store implies it. */
 void packed_put_head(struct buffer *to, const struct envelope *envelope, uint32_t shard);
 
-/* Reads a packed envelope.  0, or -EBADMSG with the text set.  Spans point into `bytes`; a made id is written to `id`.
- */
+/* Reads a packed envelope.  0, or -EBADMSG with the text set.  Spans point into `bytes`; a made id is written to
+ * `id`. */
 int packed_parse(struct span bytes, uint32_t shard, char id[TASK_ID_MADE_ROOM], struct envelope *ret_envelope,
         struct error *error);
 

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "tls/tls_private.h"
 
-/* A key with a passphrase cannot be used: without this function OpenSSL would ask for it on the terminal. */
+/* Refuses keys with a passphrase: without this function OpenSSL would ask for it on the terminal. */
 static int no_passphrase(char *to, int size, int is_writing, void *self)
 {
         (void)to;
@@ -17,7 +17,7 @@ static int no_passphrase(char *to, int size, int is_writing, void *self)
         return -1;
 }
 
-/* Called for each certificate of the chain, and for each thing that is wrong with it. */
+/* Called for each certificate of the chain, and for each problem with it. */
 static int on_verified(int is_fine, X509_STORE_CTX *chain)
 {
         const struct openssl *o = openssl_load(NULL);
@@ -35,7 +35,7 @@ static void set_rules(const struct openssl *o, SSL_CTX *ctx)
         (void)o->SSL_CTX_ctrl(ctx, SSL_CTRL_MODE,
                 SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_AUTO_RETRY, NULL);
         (void)o->SSL_CTX_ctrl(ctx, SSL_CTRL_SET_SESS_CACHE_MODE, SSL_SESS_CACHE_OFF, NULL);
-        /* A record's head and body come with one read. */
+        /* Reads a record's head and body at once. */
         (void)o->SSL_CTX_ctrl(ctx, SSL_CTRL_SET_READ_AHEAD, 1, NULL);
         (void)o->SSL_CTX_set_options(ctx, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET);
         o->SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, on_verified);
@@ -75,7 +75,7 @@ static int load_own(const struct openssl *o, SSL_CTX *ctx, const struct tls_file
         bool is_other = !is_read && ERR_GET_LIB(o->ERR_peek_error()) == ERR_LIB_X509;
         if (!is_read && !is_other)
                 return reason_of_file(o, files->key_file, "the key of our certificate", error);
-        /* A key of another kind is read, and found not to fit afterwards. */
+        /* A key of another type is loaded, and does not match the certificate. */
         if (is_other || o->SSL_CTX_check_private_key(ctx) != 1)
                 return error_set(error, -EINVAL, "%s is not the key of the certificate in %s", files->key_file,
                         files->cert_file);
@@ -101,7 +101,7 @@ static int load(const struct openssl *o, const struct tls_files *files, SSL_CTX 
         return r;
 }
 
-/* A file that is replaced by rename has another inode; one that is written in place another time. */
+/* Identifies the files' state: a file replaced by rename has another inode, one written in place another time. */
 static struct tls_seen look(const struct tls_files *files)
 {
         const char *const paths[] = { files->ca_file, files->cert_file, files->key_file };
@@ -126,7 +126,7 @@ int tls_context_open(const struct tls_files *files, struct tls_context **ret, st
         struct tls_context *context = memory_zero(1, sizeof(*context));
         context->openssl = o;
         context->files = tls_files_copy(files);
-        /* Looked at first: what changes while they are read is found to have changed. */
+        /* Checked before reading, so that a change during the read is noticed next time. */
         context->seen = look(&context->files);
         int r = load(o, &context->files, &context->ctx, error);
         if (r)

@@ -37,7 +37,7 @@ static void load(void)
                 }
                 *(void **)functions[i].to = found;
         }
-        /* It stays until the process is gone: other threads may speak TLS while exit() runs. */
+        /* It stays loaded until the process ends: other threads may use TLS while exit() runs. */
         is_loaded = openssl.OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, NULL) == 1;
         if (!is_loaded)
                 (void)error_set(&problem, 0,

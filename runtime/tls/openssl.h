@@ -1,4 +1,4 @@
-/* openssl.h: OpenSSL's functions, found when they are first needed: whoever uses no TLS loads no library. */
+/* openssl.h: OpenSSL's functions, loaded when they are first needed: a process without TLS loads no library. */
 #ifndef QUIVER_TLS_OPENSSL_H
 #define QUIVER_TLS_OPENSSL_H
 
@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 
-/* Their names in OpenSSL 3.0; what is a macro there is called through SSL_ctrl() and SSL_CTX_ctrl(). */
+/* Their names in OpenSSL 3.0; macros of its headers are called through SSL_ctrl() and SSL_CTX_ctrl(). */
 #define OPENSSL_FUNCTIONS(FUNCTION)                                                                                    \
         FUNCTION(OPENSSL_init_ssl)                                                                                     \
         FUNCTION(TLS_client_method)                                                                                    \

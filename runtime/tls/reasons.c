@@ -1,4 +1,4 @@
-/* reasons.c: what OpenSSL found wrong, in plain words, and what to do about it. */
+/* reasons.c: OpenSSL's errors in plain words, with what to do about them. */
 #include <errno.h>
 #include <openssl/objects.h>
 #include <stdio.h>
@@ -47,7 +47,7 @@ static void put_subject(const struct openssl *o, const X509 *certificate, char *
         (void)o->X509_NAME_oneline(o->X509_get_subject_name(certificate), text, (int)size);
 }
 
-/* "DNS:redis-1, IP Address:10.0.0.5", or its subject if it has none of these. */
+/* "DNS:redis-1, IP Address:10.0.0.5", or the subject if the certificate has no such names. */
 static void put_names(const struct openssl *o, X509 *certificate, char *text, size_t size)
 {
         int at = o->X509_get_ext_by_NID(certificate, NID_subject_alt_name, -1);
@@ -114,7 +114,7 @@ void reason_of_certificate(struct tls_stream *stream, X509_STORE_CTX *chain)
 
 /* --- the connection ----------------------------------------------------------------------------------------------- */
 
-/* What the server's alert means; NULL: nothing that concerns certificates. */
+/* The meaning of the server's alert; NULL: it does not concern certificates. */
 static const char *refusal(int reason)
 {
         switch (reason) {
@@ -172,7 +172,7 @@ static int reason_of_protocol(struct tls_stream *stream, struct error *error)
         }
 }
 
-/* A server that wants a certificate may end the connection before its alert has arrived. */
+/* A server that requires a certificate may end the connection before its alert arrives. */
 static const char *hint(const struct tls_stream *stream)
 {
         if (!stream->is_shaken)
@@ -187,7 +187,7 @@ int reason_of_failure(struct tls_stream *stream, int what, struct error *error)
         bool is_end = ERR_GET_REASON(stream->openssl->ERR_peek_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING;
         if (what == SSL_ERROR_ZERO_RETURN)
                 return error_set(error, -ECONNRESET, "closed the connection%s", hint(stream));
-        /* An alert that was read tells more than the write that failed before. */
+        /* An alert that was read explains more than the write that failed before. */
         if (what == SSL_ERROR_SSL && !is_end)
                 return reason_of_protocol(stream, error);
         if (stream->is_eof || !stream->failure)

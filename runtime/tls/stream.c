@@ -14,8 +14,8 @@
 
 /* --- the socket below --------------------------------------------------------------------------------------------- */
 
-/* OpenSSL's own way to a socket raises SIGPIPE, which would kill a program that uses the client library, and reads as
- * often as there is something. */
+/* OpenSSL's own socket BIO raises SIGPIPE, which would kill a program that uses the client library, and reads as long
+ * as there is input. */
 
 static int socket_read(BIO *bio, char *data, int size)
 {
@@ -83,14 +83,14 @@ static bool is_address(const char *host)
         return inet_pton(AF_INET, host, address) == 1 || inet_pton(AF_INET6, host, address) == 1;
 }
 
-/* Whom the certificate must be for.  Without this any certificate of the authority would do. */
+/* Sets the name or address that the certificate must have.  Without it any certificate of the authority would pass. */
 static bool expect_name(const struct tls_stream *stream)
 {
         const struct openssl *o = stream->openssl;
         if (is_address(stream->name))
                 return o->X509_VERIFY_PARAM_set1_ip_asc(o->SSL_get0_param(stream->ssl), stream->name) == 1;
         o->SSL_set_hostflags(stream->ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-        /* The server is told which name we came for: it may have certificates for several (SNI). */
+        /* SNI: tells the server which name we want, because it may have several certificates. */
         return o->SSL_set1_host(stream->ssl, stream->name) == 1 &&
                o->SSL_ctrl(stream->ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, stream->name) == 1;
 }
@@ -135,7 +135,7 @@ void tls_stream_close(struct tls_stream *stream)
 
 /* --- handshake, reading, writing ---------------------------------------------------------------------------------- */
 
-/* What came of a call of OpenSSL's: 0 if the socket must become ready first, or a negative errno. */
+/* Evaluates the result of an OpenSSL call: 0 if the socket must become ready first, or a negative errno. */
 static int judge(struct tls_stream *stream, int result, struct error *error)
 {
         const struct openssl *o = stream->openssl;
@@ -151,7 +151,7 @@ static int judge(struct tls_stream *stream, int result, struct error *error)
 
 int tls_stream_shake(struct tls_stream *stream, struct error *error)
 {
-        /* Errors that a program around us has left would be taken for ours. */
+        /* Errors that the surrounding program left in the queue would be taken for ours. */
         stream->openssl->ERR_clear_error();
         stream->budget = SHAKE_READS;
         int result = stream->openssl->SSL_do_handshake(stream->ssl);

@@ -14,33 +14,33 @@ struct tls_context {
                         long long changed_ns, size;
                         unsigned long long inode;
                 } file[3];
-        } seen; /* the files as they were when they were last read */
+        } seen; /* the files' state when they were last read */
 };
 
 struct tls_stream {
         const struct openssl *openssl;
         SSL *ssl;
         int fd;
-        unsigned budget; /* how often the socket may still be read */
+        unsigned budget; /* reads of the socket that are left */
         int failure;     /* errno of the socket's last failure; 0: none */
-        bool is_eof;     /* the socket has ended */
+        bool is_eof;     /* the peer has closed the socket */
         bool is_shaken, is_broken, wants_write, has_read;
-        char *name;          /* that the certificate must have */
+        char *name;          /* the name that the certificate must have */
         struct error reason; /* why the server's certificate was refused; empty: it was not */
 };
 
-/* reasons.c: OpenSSL's findings in plain words. */
+/* reasons.c: OpenSSL's errors in plain words. */
 
-/* The certificate did not pass: sets stream->reason.  Called for the first thing that is wrong with it. */
+/* Sets stream->reason.  Called for the first problem with the certificate. */
 void reason_of_certificate(struct tls_stream *stream, X509_STORE_CTX *chain);
-/* Why SSL_get_error() was `what`.  Returns a negative errno and sets the text. */
+/* The reason of SSL_get_error()'s result `what`.  Returns a negative errno and sets the text. */
 int reason_of_failure(struct tls_stream *stream, int what, struct error *error);
-/* Why `path` could not be read; the first error that OpenSSL queued says it. */
+/* Why `path` could not be read, from the first error in OpenSSL's queue. */
 int reason_of_file(const struct openssl *openssl, const char *path, const char *what, struct error *error);
 /* "2026-11-20 09:00:00 UTC"; returns `text`. */
 #define REASON_TIME_MAX 32
 const char *reason_time(const struct openssl *openssl, const ASN1_TIME *time, char text[REASON_TIME_MAX]);
-/* In seconds since 1970; 0: it cannot be read. */
+/* In seconds since 1970; 0: invalid. */
 uint64_t reason_time_s(const struct openssl *openssl, const ASN1_TIME *time);
 
 #endif

@@ -8,7 +8,7 @@
 
 enum { AT_TRACE = 3, AT_SPAN = 36, AT_FLAGS = 53, PARENT_SIZE = 55 };
 
-/* -1: no digit; capitals are none. */
+/* -1: not a lower-case digit. */
 static int digit_of(char c)
 {
         if (c >= '0' && c <= '9')
@@ -94,7 +94,7 @@ const char *trace_span_id_put(char to[static TRACE_SPAN_ID_TEXT], const uint8_t 
 #define SEED_HIGH UINT64_C(0x9e3779b97f4a7c15)
 #define SEED_LOW  UINT64_C(0xc2b2ae3d27d4eb4f)
 
-/* FNV changes its upper bits little for the last bytes of its input; this spreads them (the end of splitmix64). */
+/* FNV changes its upper bits little for the last bytes of input; this spreads them (the end of splitmix64). */
 static uint64_t spread(uint64_t x)
 {
         x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -107,7 +107,7 @@ static uint64_t add_number(uint64_t hash, uint64_t number)
         return spread(hash ^ spread(number + SEED_HIGH));
 }
 
-/* No id is zero. */
+/* An id must not be zero. */
 static void put_id(uint8_t to[static 8], uint64_t id)
 {
         id += !id;

@@ -10,7 +10,7 @@ void trace_export_init(struct trace_export *e, uint64_t interval_ms, uint32_t qu
         *e = (struct trace_export){ .interval_ms = interval_ms, .queue_max = queue_max, .random = random };
 }
 
-/* Its spans are accounted for. */
+/* Removes the first batch, whose spans have been counted. */
 static void remove_first(struct trace_export *e)
 {
         struct trace_batch *batch = e->first;
@@ -50,7 +50,7 @@ static bool is_full(const struct trace_batch *batch)
 
 struct buffer *trace_export_begin(struct trace_export *e, uint64_t now_ms)
 {
-        /* What is on its way stays as it is: it may have to be sent again. */
+        /* A batch being sent must not change: it may have to be sent again. */
         if (!e->last || is_full(e->last) || (e->last == e->first && e->is_sending)) {
                 struct trace_batch *batch = memory_zero(1, sizeof(*batch));
                 batch->first_ms = now_ms;
@@ -93,7 +93,7 @@ static double random_fraction(struct trace_export *e)
         return (double)(e->random >> 11) / 9007199254740992.0;
 }
 
-/* From half of the pause to all of it, so that many hosts do not come back at once. */
+/* Half of the pause to all of it, so that many hosts do not return at once. */
 static uint64_t pause_ms(struct trace_export *e, const struct trace_answer *answer)
 {
         if (answer->retry_after_ms)
@@ -102,7 +102,7 @@ static uint64_t pause_ms(struct trace_export *e, const struct trace_answer *answ
         return (uint64_t)((double)pause * (1 + random_fraction(e)) / 2);
 }
 
-/* As the protocol says: these may be taken later, all others never will. */
+/* By the protocol only these may succeed later. */
 static bool may_be_taken_later(const struct trace_answer *answer)
 {
         long code = answer->http_code;

@@ -6,7 +6,7 @@
 static const struct span parent_name = { "traceparent", sizeof("traceparent") - 1 };
 static const struct span state_name = { "tracestate", sizeof("tracestate") - 1 };
 
-/* As in HTTP, names are the same in capitals and small letters. */
+/* As in HTTP, names are case-insensitive. */
 static bool is_named(struct span name, struct span as)
 {
         return name.size == as.size && strncasecmp(name.data, as.data, as.size) == 0;
@@ -20,7 +20,7 @@ void trace_headers_read(struct span lines, struct trace_headers *ret)
                 if (is_named(header.name, state_name) && !header.is_base64) {
                         ret->state = header.value;
                 } else if (is_named(header.name, parent_name)) {
-                        /* A second one says that neither is to be trusted. */
+                        /* With two of them neither is trusted. */
                         bool is_good = ret->found == TRACE_ABSENT && !header.is_base64 &&
                                        trace_context_parse(header.value, &ret->context);
                         ret->found = is_good ? TRACE_GIVEN : TRACE_MALFORMED;
@@ -30,7 +30,7 @@ void trace_headers_read(struct span lines, struct trace_headers *ret)
                 ret->state = (struct span){ 0 };
 }
 
-/* The whole line, with the prefix that says what kind of header it is. */
+/* Copies the whole line, including its "header." or "header64." prefix. */
 static void copy_header(struct buffer *to, const struct task_header *header)
 {
         const char *from = header->name.data - strlen(header->is_base64 ? "header64." : "header.");
@@ -38,7 +38,7 @@ static void copy_header(struct buffer *to, const struct task_header *header)
         buffer_put(to, "\n", 1);
 }
 
-/* Lines of an envelope may have others between them, which a newer Quiver wrote: those stay behind. */
+/* Lines of unknown names between the headers, which a newer Quiver wrote, are left out. */
 static void copy_headers(struct buffer *to, struct span lines)
 {
         struct task_header header;

@@ -1,4 +1,4 @@
-/* traces_io.c: batches of spans to their receiver, by libcurl. */
+/* traces_io.c: sends batches of spans to their receiver, by libcurl. */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -30,7 +30,7 @@ static void set_timer(struct traces *t)
 {
         uint64_t due_ms = trace_export_due_ms(&t->export);
         uint64_t now_ms = clock_boot_ms();
-        /* A host that stops looks whether its patience is over. */
+        /* A host that stops wakes up when its patience is over. */
         if (t->export.stop_ms > now_ms && t->export.stop_ms < due_ms)
                 due_ms = t->export.stop_ms;
         if (due_ms == UINT64_MAX)
@@ -126,7 +126,7 @@ void traces_record(struct traces *t, const struct trace_span *span, uint64_t now
         } else {
                 tell(t, trace_export_news(&t->export));
         }
-        /* The first of a batch, and the last. */
+        /* Only the first and the last span of a batch change when it is due. */
         if (!uv_is_active((uv_handle_t *)&t->timer) || t->export.waiting % TRACE_BATCH_MAX == 0)
                 set_timer(t);
 }
@@ -141,7 +141,7 @@ static void forget_lines(struct strings *lines)
         *lines = (struct strings){ 0 };
 }
 
-/* NAME: VALUE, without control characters, which would be a line of their own. */
+/* "NAME: VALUE" without control characters, which could inject another line. */
 static bool is_line(const char *text, size_t size)
 {
         const char *colon = memchr(text, ':', size);
@@ -213,7 +213,7 @@ int traces_configure(struct traces *t, const struct traces_settings *settings, s
         t->ratio = settings->ratio;
         t->export.interval_ms = settings->interval_ms;
         t->export.queue_max = settings->queue_max;
-        /* What is on its way ends there. */
+        /* A batch that is being sent ends by itself. */
         if (!t->url && !t->is_out)
                 trace_export_drop(&t->export);
         step(t);

@@ -11,13 +11,13 @@
 
 enum alarm_unit { UNIT_COUNT, UNIT_TIME };
 
-/* What there is of it: in the app, or of one handler (NULL: then there is no such condition). */
+/* Reads one number from the status of the app or of one handler (NULL: handlers do not have this condition). */
 struct condition {
         const char *name;
         enum alarm_unit unit;
-        bool is_below;    /* the alarm is that it is less */
-        const char *noun; /* what is counted, one of it; "": tasks, which goes without saying */
-        const char *what; /* what it is that they are */
+        bool is_below;    /* the alarm fires below the limit */
+        const char *noun; /* the counted thing, singular; "": tasks */
+        const char *what; /* what is true of them */
         uint64_t (*of_app)(const struct status *status);
         uint64_t (*of_handler)(const json_t *handler);
 };
@@ -108,7 +108,7 @@ static uint64_t refused_of(const json_t *handler)
         return is_in(handler, "refused") || view_json_get_number(handler, "refused");
 }
 
-/* Hosts that serve other bytes under the same name; a reload that goes round is over soon. */
+/* Whether hosts serve different bytes under this name.  During a reload that is brief. */
 static uint64_t versions_of(const json_t *handler)
 {
         return strchr(view_json_get_text(handler, "version"), ',') || strchr(view_json_get_text(handler, "hash"), ',');
@@ -129,7 +129,7 @@ static uint64_t refused(const struct status *status)
         return count_handlers(status, refused_of);
 }
 
-/* Hosts may also differ in what they are themselves. */
+/* Hosts may also run different versions of Quiver. */
 static uint64_t versions(const struct status *status)
 {
         size_t i;

@@ -8,12 +8,12 @@
 #include "view/text.h"
 
 #define HOSTS_SHOWN 3u
-/* How long ago something may have been: beyond it, it is not true. */
+/* A larger age is invalid. */
 #define AGO_MAX UINT64_C(0x7fffffffffff)
 
-/* The places of a task in its document. */
+/* The elements of a task in its document. */
 enum { AT_ID, AT_KIND, AT_ATTEMPT, AT_PID, AT_AGO, AT_RAN, AT_RESULT, AT_WORKER, AT_SEAT };
-/* Those of a kind. */
+/* The elements of a kind. */
 enum { AT_HANDLER, AT_GENERATION, AT_HASH };
 
 void done_search_init(struct done_search *search, struct span id, uint64_t now_ms)
@@ -70,7 +70,7 @@ static json_t *make(const struct done_search *search, const json_t *document, co
         return o;
 }
 
-/* What a host says of itself later is what holds. */
+/* A host's latest document replaces what was known of the host. */
 static json_t *host_ensure(struct done_search *search, const char *name)
 {
         size_t i;

@@ -1,4 +1,4 @@
-/* headers.h: the headers of a task as JSON, the same for all who show or send them. */
+/* headers.h: the headers of a task as JSON. */
 #ifndef QUIVER_VIEW_HEADERS_H
 #define QUIVER_VIEW_HEADERS_H
 
@@ -6,8 +6,8 @@
 
 #include "base/span.h"
 
-/* Adds the lines of an envelope as a submit takes them: texts in `headers`, bytes as they stand in the envelope in
- * `headers_base64`; what there is none of is left out. */
+/* Adds the header lines of an envelope in the form that a submission takes: texts in `headers`, bytes in base64 in
+ * `headers_base64`; an empty one is omitted. */
 void headers_as_json(json_t *object, struct span lines);
 
 #endif

@@ -8,9 +8,9 @@
 #include "base/memory.h"
 #include "view/json.h"
 
-#define NUMBER_MAX 1e15 /* what is more is no count and no time */
+#define NUMBER_MAX 1e15 /* a larger value is neither a count nor a time */
 
-/* at_ms is the first one, the others are doubles in the order in which the struct has them. */
+/* at_ms comes first, then the doubles in the order of the struct. */
 const char *const hour_columns[HOUR_COLUMNS] = { "at_ms", "seconds", "done_per_second", "failed_per_second", "waiting",
         "running", "wait_p50_seconds", "wait_p99_seconds", "run_p50_seconds", "run_p99_seconds", "seats_used",
         "seats" };
@@ -41,7 +41,7 @@ void hour_add(struct hour *hour, const struct hour_point *point)
 
 static json_t *number(double value)
 {
-        /* Counts are written as such; of the others four digits are enough for a curve. */
+        /* Whole numbers are written as integers; four digits of the others are enough for a curve. */
         if (value == floor(value))
                 return json_integer((json_int_t)value);
         return json_real(value);

@@ -1,4 +1,4 @@
-/* json.h: texts, bytes and numbers as JSON, and what a document that may say anything says. */
+/* json.h: texts, bytes and numbers as JSON, and reading members of untrusted documents. */
 #ifndef QUIVER_VIEW_JSON_H
 #define QUIVER_VIEW_JSON_H
 
@@ -8,23 +8,23 @@
 #include "base/buffer.h"
 #include "base/span.h"
 
-/* A string.  A file name or a plugin's words need not be UTF-8, and a text that was cut may end within a character:
- * then it is escaped as in text_put_bytes(). */
+/* A JSON string.  Text that is not UTF-8 (a file name, a plugin's text, a text that was cut within a character) is
+ * escaped as in text_put_bytes(). */
 json_t *view_json_text(const char *text);
 json_t *view_json_text_span(struct span text);
 void view_json_set_text(json_t *object, const char *name, const char *text);
 
-/* Bytes as text where they are UTF-8, else in base64 under NAME_base64. */
+/* Bytes as text if they are UTF-8, else in base64 under NAME_base64. */
 void view_json_bytes(json_t *object, const char *name, const void *data, size_t size);
 void view_json_span(json_t *object, const char *name, struct span bytes);
-/* JSON has signed numbers: what is larger than the largest is shown as that. */
+/* Numbers beyond JSON's signed 64 bits are shown as the largest. */
 void view_json_number(json_t *object, const char *name, uint64_t value);
 
-/* A member of an object; "" or 0 if the object is none, or the member is missing, of another type or negative. */
+/* A member of an object; "" or 0 if it is not an object, or the member is missing, of another type or negative. */
 const char *view_json_get_text(const json_t *object, const char *name);
 uint64_t view_json_get_number(const json_t *object, const char *name);
 
-/* Appends what the base64 text stands for.  0 or -EINVAL. */
+/* Appends the decoded bytes.  0 or -EINVAL. */
 int view_base64_decode(const char *text, size_t size, struct buffer *to);
 
 #endif

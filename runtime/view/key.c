@@ -10,8 +10,8 @@
 
 #define REASON_SHOWN 100
 
-/* A retry's reason is its error and where that was, on several lines; people are shown the first one, and quiver task
- * shows all of it. */
+/* The first line of the reason: that of a retry is an error and its place, on several lines; `quiver task` shows all of
+ * it. */
 static struct span reason_of(const struct store_key_info *key)
 {
         struct span reason = key->reason;
@@ -71,7 +71,7 @@ json_t *key_more_as_json(json_t *object, const struct key_more *more)
         return object;
 }
 
-/* A key that is not parked or held waits for what its first task waits for. */
+/* A key that is neither parked nor held waits for the same as its first task. */
 static void put_waits_for(struct buffer *to, const struct store_key_info *key, const struct key_more *more)
 {
         static const char *const what[] = {
@@ -122,7 +122,7 @@ void key_as_text(struct buffer *to, const struct store_key_info *key, const stru
         text_put_bytes(to, key->key, TASK_KEY_MAX);
         buffer_printf(to, " (shard %u)\n%-12s %s\n", key->shard, "state", store_key_state_name(key->state));
         put_waits_for(to, key, more);
-        /* What a store says of a key without any other reason; the line above says it better. */
+        /* The store's default reason, which the line above says better. */
         if (reason_of(key).size && !span_is(key->reason, SPAN_TEXT("more than its share")))
                 text_put_field(to, "reason", note_first_line(reason_of(key)), NOTE_TEXT_MAX);
         put_first(to, more, now_ms);

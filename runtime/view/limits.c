@@ -10,13 +10,13 @@
 #include "view/table.h"
 #include "view/text.h"
 
-#define LIMITS_MAX      256u /* that are shown */
-#define HANDLERS_MAX    64u  /* of one */
+#define LIMITS_MAX      256u /* limits shown */
+#define HANDLERS_MAX    64u  /* of one limit */
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-/* What hosts say and is added up. */
+/* Numbers of the hosts that are added up. */
 static const char *const sums[] = { "granted", "in_use", "waiting", "closed", "buckets", "started", "refused", "lost" };
-/* What is of the newest definition that a host has. */
+/* Numbers taken from the newest definition that a host has. */
 static const char *const amounts[] = { "rate", "per_ms", "burst", "concurrency" };
 
 json_t *limits_get(const json_t *limits, const char *name)
@@ -31,7 +31,7 @@ json_t *limits_get(const json_t *limits, const char *name)
         return NULL;
 }
 
-/* NULL: there are too many. */
+/* NULL: there are too many limits. */
 static json_t *ensure(json_t *limits, const char *name)
 {
         json_t *limit = limits_get(limits, name);
@@ -165,7 +165,7 @@ void limits_mark_estimated(json_t *limits)
         }
 }
 
-/* --- what its home says --- */
+/* --- the limit's home --- */
 
 json_t *limit_home_as_json(const struct store_limit_look *look)
 {

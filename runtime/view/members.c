@@ -14,7 +14,7 @@
 #define NONCE_TEXT  (2 * STORE_NONCE_SIZE + 1)
 #define NONCE_SHOWN 8
 
-/* --- what the tree holds --- */
+/* --- nodes of the tree --- */
 
 void membership_view_add_member(struct membership_view *view, const char *node, struct span document)
 {
@@ -77,15 +77,15 @@ void membership_view_free(struct membership_view *view)
         *view = (struct membership_view){ 0 };
 }
 
-/* --- what both forms show of a member --- */
+/* --- one member, for JSON and text --- */
 
 struct shown_member {
-        const struct assign_member *said; /* NULL: its document cannot be read */
+        const struct assign_member *said; /* NULL: its document cannot be parsed */
         const char *state;
         char nonce[NONCE_TEXT];
         uint32_t shards; /* assigned to it */
         bool is_leader;
-        const json_t *document; /* what it says in the store; NULL: nothing */
+        const json_t *document; /* its status document in the store; NULL: none */
 };
 
 static struct shown_member look_at(const struct membership_view *view, const struct view_member *m)
@@ -101,19 +101,19 @@ static struct shown_member look_at(const struct membership_view *view, const str
                 shown.shards += owner && !memcmp(owner->nonce, shown.said->nonce, STORE_NONCE_SIZE);
         }
         shown.document = json_object_get(view->documents, shown.nonce);
-        /* Nothing is assigned to it: more hosts than shards, or than max_members. */
+        /* Nothing is assigned to it: there are more hosts than shards, or than max_members. */
         if (!shown.said->is_draining && !shown.shards && view->assignment.shards_count)
                 shown.state = "standby";
         return shown;
 }
 
-/* What is shown of its document. */
+/* Fields of its document that are shown. */
 static const char *const texts[] = { "machine", "version" };
 static const char *const numbers[] = { "pid", "started_ms", "seats" };
 
 /* --- for programs --- */
 
-/* In thousandths of a seat (host/membership/load.h); nothing of a host that does not tell. */
+/* In thousandths of a seat (host/membership/load.h); omitted for a host that does not report it. */
 static void put_load(json_t *o, const struct load_summary *load)
 {
         if (!load->is_known)

@@ -1,6 +1,6 @@
-/* members.h: the hosts of an app as the coordination tree has them: members, leader, assignment, latest moves.
+/* members.h: the hosts of an app from the coordination tree: members, leader, assignment, latest moves.
  *
- * Whoever reads the tree hands each node's bytes in as they are; what cannot be read is shown with the reason. */
+ * The caller passes each node's bytes unchanged; what cannot be parsed is shown with the reason. */
 #ifndef QUIVER_VIEW_MEMBERS_H
 #define QUIVER_VIEW_MEMBERS_H
 
@@ -23,26 +23,26 @@ struct membership_view {
         size_t members_count;
         char leader[64]; /* its nonce in hexadecimal digits; "" if nobody leads */
         struct assignment assignment;
-        char problem[ERROR_TEXT_MAX]; /* with the assignment; "" if there is none */
+        char problem[ERROR_TEXT_MAX]; /* why the assignment cannot be parsed; "": no problem */
         struct moves moves;
-        json_t *documents; /* nonce → what that host says of itself in the store; NULL: not asked */
+        json_t *documents; /* nonce → the host's status document from the store; NULL: not asked for */
 };
 
-/* The node's name below members/, and what it holds. */
+/* The node's name below members/, and its content. */
 void membership_view_add_member(struct membership_view *view, const char *node, struct span document);
-/* The first in line leads.  `nodes` are the names below election/, NONCE-NUMBER each; others are ignored. */
+/* Finds the leader: the first in the queue.  `nodes` are the names below election/, NONCE-NUMBER each; others are
+ * ignored. */
 void membership_view_set_leader(struct membership_view *view, const char *const *nodes, size_t count);
 void membership_view_set_assignment(struct membership_view *view, struct span document);
 void membership_view_set_moves(struct membership_view *view, struct span document);
-/* A host's status document out of the store (host/report/status.h): where and what it is, which the tree does not say.
- */
+/* Adds a host's status document from the store (host/report/status.h), which has details that the tree does not. */
 void membership_view_add_document(struct membership_view *view, const struct store_status *document);
 void membership_view_free(struct membership_view *view);
 
 json_t *membership_as_json(const struct membership_view *view);
-/* How it is shown. */
+/* Display options. */
 struct membership_screen {
-        uint32_t moves_max; /* the latest */
+        uint32_t moves_max; /* number of latest moves shown */
         uint64_t now_ms;    /* unix time */
         bool has_color;
 };

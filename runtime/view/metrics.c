@@ -15,7 +15,7 @@ static void put_text(struct metrics *m, const char *text)
         buffer_put(&m->text, text, strlen(text));
 }
 
-/* OpenMetrics names the family of a counter without the ending that its samples have. */
+/* OpenMetrics names a counter's family without the suffix of its samples. */
 static size_t family_size(const struct metrics *m)
 {
         static const char ending[] = "_total";
@@ -32,8 +32,8 @@ void metrics_begin(struct metrics *m, enum metric metric)
                 family->name, metric_type_name(family->type));
 }
 
-/* As both formats want it: a backslash, a quote and a line break are escaped.  A plugin's version may be any bytes:
- * those that are not ASCII are replaced, since a text that is not UTF-8 would make the whole answer unreadable. */
+/* Escapes a backslash, a quote and a line break, as both formats require.  A plugin's version may be any bytes:
+ * non-ASCII ones are replaced, because invalid UTF-8 would make the whole answer unreadable. */
 static void put_label(struct metrics *m, const char *value)
 {
         for (const char *at = value; *at; at++) {
@@ -47,7 +47,7 @@ static void put_label(struct metrics *m, const char *value)
         }
 }
 
-/* Whole numbers without an exponent up to 2^53: that is how far a double counts. */
+/* Whole numbers up to 2^53, which a double counts exactly, are written without an exponent. */
 static void put_value(struct metrics *m, double value)
 {
         if (fabs(value) < 9007199254740992.0 && value == floor(value))
@@ -107,7 +107,7 @@ void metrics_put_histogram(struct metrics *m, const struct histogram *h, const c
                 char bound[32];
                 double s = (double)histogram_bounds[i] / 1e9;
                 below += h->counts[i];
-                /* OpenMetrics wants a point in it, so that both formats give the same label. */
+                /* OpenMetrics requires a decimal point; both formats get the same label. */
                 (void)snprintf(bound, sizeof(bound), s >= 1 && s == floor(s) ? "%.1f" : "%.9g", s);
                 put_part(m, "_bucket", label, bound, (double)below);
         }

@@ -5,7 +5,7 @@
  *         metrics_put(&m, 12, "mail", "retry");      the labels of the family, in its order
  *         metrics_end(&m);                           the text is in m.text
  *
- * Two formats: the text format 0.0.4, and OpenMetrics 1.0.0.  No I/O and no clock: whoever knows a number writes it. */
+ * Two formats: the text format 0.0.4, and OpenMetrics 1.0.0.  No I/O and no clock. */
 #ifndef QUIVER_VIEW_METRICS_H
 #define QUIVER_VIEW_METRICS_H
 
@@ -23,17 +23,17 @@
 struct metrics {
         bool is_open; /* OpenMetrics */
         struct buffer text;
-        const struct metric_family *family; /* the one that is being written */
+        const struct metric_family *family; /* being written */
 };
 
-/* The samples of this family follow. */
+/* Begins a family; its samples follow. */
 void metrics_begin(struct metrics *m, enum metric metric);
-/* A sample with a value for each label of the family, in its order; NULL or "": the label is left out. */
+/* Writes a sample with a value for each label of the family, in its order; NULL or "": the label is omitted. */
 void metrics_put(struct metrics *m, double value, ...);
 void metrics_put_histogram(struct metrics *m, const struct histogram *h, const char *label);
-/* A family without labels, and its one sample. */
+/* Writes a family without labels, and its one sample. */
 void metrics_put_one(struct metrics *m, enum metric metric, double value);
-/* After the last family. */
+/* Call after the last family. */
 void metrics_end(struct metrics *m);
 void metrics_free(struct metrics *m);
 

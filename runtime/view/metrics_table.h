@@ -1,12 +1,12 @@
 /* metrics_table.h: every metric of a host: its name, type, labels and meaning.
  *
- * The one list: what is exported (metrics.h), the documentation (etc/METRICS.md), the alert rules and the dashboard are
- * compared with it.  A family is written at most once per answer, with all its samples. */
+ * The one list: the tests compare the exported metrics (metrics.h), the documentation (etc/METRICS.md), the alert rules
+ * and the dashboard with it.  A family is written at most once per answer, with all its samples. */
 #ifndef QUIVER_VIEW_METRICS_TABLE_H
 #define QUIVER_VIEW_METRICS_TABLE_H
 
 enum metric {
-        /* of shards: exported by their owner, or by the leader if they have none */
+        /* per shard: exported by the owner, or by the leader if there is none */
         METRIC_TASKS_WAITING,
         METRIC_TASKS_DELAYED,
         METRIC_TASKS_DEAD,
@@ -24,7 +24,7 @@ enum metric {
         METRIC_SCHEDULE_LATE,
         METRIC_SCHEDULE_FIRED,
         METRIC_SCHEDULE_SKIPPED,
-        /* of handlers on this host */
+        /* per handler of this host */
         METRIC_HANDLER_TASKS_WAITING,
         METRIC_HANDLER_TASKS_RUNNING,
         METRIC_HANDLER_OLDEST_TASK_AGE,
@@ -87,7 +87,7 @@ struct metric_family {
         const char *name;
         enum metric_type type;
         const char *labels; /* separated by spaces; "": none */
-        const char *help;   /* one sentence or more; no line break */
+        const char *help;   /* one or more sentences, no line break */
 };
 
 extern const struct metric_family metric_families[METRICS];

@@ -7,17 +7,18 @@
 #include "view/limits.h"
 #include "view/text.h"
 
-/* Tasks of a handler that serves wait a while under load; from here on a person wants to know. */
+/* Under load, tasks of a handler that serves wait for a while; beyond this it is a problem. */
 #define WAITS_LONG_MS 60000u
 
-/* What was found, the bad before the rest. */
+/* The problems found; `bad` ones come first. */
 struct app_problems {
         const struct status *status;
         json_t *bad;
         json_t *warn;
 };
 
-/* A command that ends with a space takes the handler's name, which may be of a task and so anything. */
+/* A command that ends in a space gets the handler's name appended, quoted, because a task's handler name may be
+ * anything. */
 static void add(struct app_problems *p, bool is_bad, const char *kind, const char *handler, struct buffer *text,
         const char *command)
 {
@@ -42,7 +43,7 @@ static void put_tasks(struct buffer *to, uint64_t count, const char *verb)
         buffer_printf(to, "%" PRIu64 " task%s %s%s", count, text_plural(count), verb, count == 1 ? "s" : "");
 }
 
-/* "3 min 50 s": these are sentences for people. */
+/* Appends an age in words, "3 min 50 s". */
 static void put_age(struct buffer *to, uint64_t age_ms)
 {
         static const struct {
@@ -59,7 +60,7 @@ static void put_age(struct buffer *to, uint64_t age_ms)
                 buffer_printf(to, " %" PRIu64 " %s", rest, units[i + 1].name);
 }
 
-/* "1204 tasks wait for it, the oldest for 3 min 50 s." */
+/* Appends "1204 tasks wait for it, the oldest for 3 min 50 s." */
 static void put_waiting(struct buffer *to, const json_t *handler)
 {
         uint64_t waiting = view_json_get_number(handler, "waiting");
@@ -233,7 +234,7 @@ static void look_at_tasks(struct app_problems *p)
 
 /* --- limits --- */
 
-/* That something waits is what a limit is for; for how long is worth a word. */
+/* Waiting is normal under a limit; only a long wait is reported. */
 static void look_at_limit(struct app_problems *p, const json_t *limit)
 {
         struct buffer text = { 0 };

@@ -6,8 +6,8 @@
 
 #include "store/admin.h"
 
-/* Adds a shard's group to those of all shards: to the one of the same handler, reason and error, if there is one.
- * Beyond GROUPS_MAX the others of a handler are one group, without reason and error. */
+/* Adds a shard's group to the sum over all shards: groups of the same handler, reason and error are one.  Beyond
+ * GROUPS_MAX the remaining groups of a handler become one, without reason and error. */
 #define GROUPS_MAX 256u
 void dead_groups_add(json_t *groups, const struct store_dead_group *group);
 

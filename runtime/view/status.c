@@ -1,4 +1,4 @@
-/* status.c: the replies of a store and the documents of its hosts, merged; and the JSON of that. */
+/* status.c: merges the replies of a store and the documents of its hosts, and writes the result as JSON. */
 #include "view/status.h"
 
 #include <math.h>
@@ -19,27 +19,27 @@
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 static const char *const rate_names[] = { "done", "retried", "failed" };
-/* The counts of a handler that hosts say and that are added up. */
+/* A handler's counts in the hosts' documents that are added up. */
 static const char *const sums[] = { "waiting", "running", "seats", "lent", "borrowed", "done", "retried", "later",
         "rejected", "crashed", "timed_out", "merged" };
-/* Those of them that the store counts, too, since the app began. */
+/* Those from here on are also counted in the store, since the app began. */
 #define SUMS_COUNTED_FROM 5
-/* Numbers that need not be whole: what is added up, and of which the largest is shown. */
+/* Real numbers: the rates are added up, of the times the largest is shown. */
 static const char *const handler_rates[] = { "done_rate", "failed_rate" };
 static const char *const handler_times[] = { "run_p50_ms", "run_p99_ms" };
-#define VERSIONS_MAX 32u /* of one handler, of all hosts */
-/* Of several hosts' states of a handler the last in this list is shown: it is the one that someone should look at.  The
- * first is that of a handler of which no host says anything. */
+#define VERSIONS_MAX 32u /* per handler, over all hosts */
+/* If hosts report different states of a handler, the last in this list is shown, because it needs attention most.  The
+ * first applies to a handler that no host reports. */
 static const char *const states[] = { "unserved", "removed", "open", "starting", "paused", "unavailable", "refused",
         "quarantined" };
 #define STATE_OPEN 2
-/* What is shown of a member as it stands in its document, if it is there. */
+/* Fields of a member's document that are shown unchanged, if present. */
 static const char *const member_texts[] = { "version", "machine", "http" };
 static const char *const member_numbers[] = { "pid", "started_ms", "seats" };
-/* What came over HTTP to a member, as its document counts it. */
+/* A member's HTTP counts, as in its document. */
 static const char *const http_numbers[] = { "accepted", "requests", "refused", "limited", "malformed", "forbidden",
         "timed_out" };
-/* Lists in a document that are shown with the member, if it has them. */
+/* Lists of a member's document that are shown, if present. */
 static const char *const lists[] = { "unserved", "move_pending" };
 
 void status_init(
@@ -89,7 +89,7 @@ void status_add_desired(struct status *status, const struct store_desired *item)
         static const struct span of_handler = SPAN_TEXT("pause.");
         static const struct span of_file = SPAN_TEXT("schedules.");
         struct span name = item->name;
-        /* Hosts agree through it on whose schedules are in force: nobody has asked for it. */
+        /* Internal: by this item hosts agree on whose schedules are in force.  No person has set it. */
         if (name.size > of_file.size && !memcmp(name.data, of_file.data, of_file.size))
                 return;
         json_t *to = status->desired;
@@ -109,7 +109,7 @@ void status_add_desired(struct status *status, const struct store_desired *item)
 
 /* --- members --- */
 
-/* The leases say it better than the host, which may be long silent. */
+/* Counted from the leases, because the host may have been silent for long. */
 static uint64_t count_shards(const struct status *status, const uint8_t nonce[STORE_NONCE_SIZE])
 {
         uint64_t shards = 0;
@@ -128,7 +128,7 @@ static void add_http(json_t *member, const json_t *said)
         (void)json_object_set_new(member, "http_counts", o);
 }
 
-/* Its configuration's schedules: the numbers, and the names of those that were set by command, too. */
+/* The schedules of its configuration: the numbers, and the names of those that a command has changed. */
 static void add_schedules(json_t *member, const json_t *said)
 {
         static const char *const numbers[] = { "version", "in_force", "count", "differ" };
@@ -146,7 +146,7 @@ static void add_schedules(json_t *member, const json_t *said)
         (void)json_object_set_new(member, "schedules", o);
 }
 
-/* A number that is not negative and not endless; else 0. */
+/* A finite positive number; else 0. */
 static double real_of(const json_t *o, const char *name)
 {
         double value = json_number_value(json_object_get(o, name));
@@ -248,7 +248,7 @@ static bool has_part(const char *list, const char *text)
         return false;
 }
 
-/* Hosts that do not agree (a reload goes round) show as "1.0, 1.1". */
+/* If hosts disagree, as during a reload, both are shown: "1.0, 1.1". */
 static void add_text(json_t *into, const json_t *said, const char *name)
 {
         const char *text = view_json_get_text(said, name);
@@ -264,7 +264,7 @@ static void set_greater(json_t *into, const char *name, uint64_t value)
                 view_json_number(into, name, value);
 }
 
-/* An age was true when the document was written. */
+/* The age at the time of writing, plus the age of the document. */
 static void set_older(json_t *into, const json_t *said, const char *name, uint64_t document_age_ms)
 {
         uint64_t age_ms = view_json_get_number(said, name);
@@ -283,7 +283,7 @@ static void add_reals(json_t *into, const json_t *said)
                         (void)json_object_set_new(into, handler_times[i], json_real(real_of(said, handler_times[i])));
 }
 
-/* What became of its versions on each host; the latest first, as far as one host goes. */
+/* Adds what became of the handler's versions on a host, the latest first. */
 static void add_versions(json_t *into, const json_t *said, const char *host)
 {
         static const char *const texts[] = { "version", "outcome", "by", "text" };
@@ -335,7 +335,7 @@ static void add_handler(json_t *handlers, const json_t *said, const char *host, 
 
 /* --- a document --- */
 
-/* A sum that is no number any more is not kept. */
+/* A sum that is not finite is dropped. */
 static void add_rates(json_t *rates, const json_t *said)
 {
         for (size_t i = 0; i < COUNT_OF(rate_names); i++) {
@@ -345,7 +345,7 @@ static void add_rates(json_t *rates, const json_t *said)
         }
 }
 
-/* What runs where: believed of a shard only from the one that holds its lease. */
+/* Running tasks of a shard are taken only from the host that holds its lease. */
 static void add_running(struct status *status, const json_t *pairs, const struct store_status *found)
 {
         size_t i;
@@ -360,7 +360,7 @@ static void add_running(struct status *status, const json_t *pairs, const struct
                 struct status_shard *to = &status->shards[shard];
                 if (!c->is_held || !c->left_ms || memcmp(c->holder, found->nonce, STORE_NONCE_SIZE) != 0)
                         continue;
-                /* It was so when the document was written; now there are no more than are in flight. */
+                /* The document may be older than the counts: no more can run now than are in flight. */
                 uint64_t running = min_u64((uint64_t)tasks, c->in_flight - min_u64(c->in_flight, to->running));
                 to->running += running;
                 status->running += running;
@@ -369,7 +369,7 @@ static void add_running(struct status *status, const json_t *pairs, const struct
 
 void status_add_document(struct status *status, const struct store_status *found)
 {
-        /* One that cannot be read is NULL here, and says nothing. */
+        /* A document that cannot be parsed gives NULL, which counts as empty. */
         json_t *document = json_loadb(found->document.size ? found->document.data : "", found->document.size, 0, NULL);
         size_t i;
         const json_t *handler;
@@ -474,7 +474,7 @@ void status_add_total(struct status *status, const struct store_total *total)
         }
 }
 
-/* --- what waits --- */
+/* --- waiting tasks --- */
 
 uint64_t status_shard_waiting(const struct status *status, uint32_t shard)
 {
@@ -504,7 +504,7 @@ const json_t *status_handler(const struct status *status, const char *name)
 
 /* --- as JSON --- */
 
-/* What a shard and the whole have in common. */
+/* The counts that a shard and the whole app share. */
 static void set_counts(json_t *o, const struct store_counts *c)
 {
         view_json_number(o, "queued", store_counts_queued(c));

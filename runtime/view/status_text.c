@@ -1,4 +1,4 @@
-/* status_text.c: an app's status for people: as much as fits on a screen, or all of it. */
+/* status_text.c: an app's status as text: as much as fits on a screen, or everything. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "view/table.h"
 #include "view/text.h"
 
-/* Lines that are always there, with some to spare for pauses and hints. */
+/* Lines that are always shown, with some to spare for pauses and hints. */
 #define LINES_FIXED 14u
 #define LINES_LEAST 3u
 
@@ -44,7 +44,7 @@ static void put_desired(struct buffer *to, const struct status *status, bool has
 
 /* --- members --- */
 
-/* What waits there because the host has no handler for it. */
+/* The names of tasks that wait because the host has no handler for them. */
 static void put_unserved(struct buffer *to, const json_t *names)
 {
         size_t i;
@@ -57,7 +57,7 @@ static void put_unserved(struct buffer *to, const json_t *names)
         }
 }
 
-/* What it is to give to another host, and cannot yet. */
+/* Shards that the host must give to another host but cannot yet. */
 static void put_pending_moves(struct buffer *to, const json_t *shards)
 {
         size_t i;
@@ -102,7 +102,7 @@ static void put_member(struct buffer *to, const struct status *status, const jso
         put_pending_moves(to, json_object_get(member, "move_pending"));
 }
 
-/* What was refused is named with what to do about it. */
+/* Refusals are shown with what to do about them. */
 static void put_http(struct buffer *to, const json_t *http)
 {
         static const struct {
@@ -230,7 +230,7 @@ static void put_handlers(struct buffer *to, const struct status *status, unsigne
 
 /* --- shards --- */
 
-/* How much there is of a shard to be seen. */
+/* How many tasks a shard has, for choosing the shards to show. */
 static uint64_t fullness(const struct store_counts *c)
 {
         return store_counts_queued(c) + c->delayed + c->in_flight + store_counts_parked(c) + c->dead;
@@ -245,7 +245,7 @@ static int by_fullness(const void *a, const void *b)
         return (x->shard > y->shard) - (x->shard < y->shard);
 }
 
-/* Its name, if it or its lease says who it is. */
+/* The owner's name, from its document or its lease. */
 static const char *owner_name(const struct status *status, const char *nonce, const char *host)
 {
         size_t i;
@@ -289,7 +289,7 @@ static void add_shard(struct table *table, const struct status *status, const st
         buffer_free(&owner);
 }
 
-/* The fullest. */
+/* Shows the fullest shards. */
 static void put_shards(struct buffer *to, const struct status *status, unsigned lines, bool has_color)
 {
         static const char *const numbers[] = { "waiting", "running", "delayed", "dead", "results", "oldest" };
@@ -326,7 +326,7 @@ static int by_tasks(const void *a, const void *b)
         return (x < y) - (x > y);
 }
 
-/* The largest groups. */
+/* Shows the largest groups. */
 static void put_dead(struct buffer *to, const struct status *status, unsigned lines)
 {
         size_t count = json_array_size(status->dead);

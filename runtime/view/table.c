@@ -117,7 +117,7 @@ static void put_cell(
                 buffer_put(to, " ", 1);
 }
 
-/* An empty last cell leaves no spaces. */
+/* Removes the spaces of an empty last cell. */
 static void end_line(struct buffer *to)
 {
         while (to->size && ((const char *)to->data)[to->size - 1] == ' ')

@@ -1,6 +1,6 @@
-/* table.h: rows of cells as text, each column as wide as what stands in it.
+/* table.h: rows of cells as text, each column as wide as its content.
  *
- * Nothing in a cell acts on the terminal: it is escaped as in text_put_bytes(). */
+ * Cells cannot control the terminal: they are escaped as in text_put_bytes(). */
 #ifndef QUIVER_VIEW_TABLE_H
 #define QUIVER_VIEW_TABLE_H
 
@@ -12,10 +12,10 @@
 
 #define TABLE_COLUMNS 16u
 
-/* How something is to be seen, where there are colours. */
+/* The meaning of a colour. */
 enum tone { TONE_PLAIN, TONE_GOOD, TONE_WARN, TONE_BAD, TONE_FAINT };
 
-/* Appends the text between the signs that give it its tone; as it is without colours. */
+/* Appends the escape sequences that begin and end a tone; nothing without colours. */
 void tone_begin(struct buffer *to, enum tone tone, bool has_color);
 void tone_end(struct buffer *to, enum tone tone, bool has_color);
 
@@ -28,37 +28,37 @@ struct table_cell {
 struct table_row {
         struct table_cell cells[TABLE_COLUMNS];
         uint32_t cells_count;
-        char *note; /* whole lines below it, each with its newline; NULL: none */
+        char *note; /* lines below the row, each with its newline; NULL: none */
 };
 
-/* Starts with zeroes; has_color is set by the caller. */
+/* Zero-initialise and set has_color. */
 struct table {
         bool has_color;
         struct {
                 const char *title;
                 bool is_right;
-                size_t max; /* what is wider is cut */
+                size_t max; /* wider texts are cut */
         } columns[TABLE_COLUMNS];
         uint32_t columns_count;
         struct table_row *rows;
         size_t rows_count, rows_room;
 };
 
-/* A column; `title` must live as long as the table.  max 0: any width. */
+/* Adds a column; `title` must live as long as the table. max 0: any width. */
 void table_text_column(struct table *table, const char *title, size_t max);
 void table_number_column(struct table *table, const char *title);
 
 void table_row(struct table *table);
-/* The next cells of the last row. */
+/* Fills the next cell of the last row. */
 void table_put(struct table *table, enum tone tone, struct span text);
 void table_put_text(struct table *table, enum tone tone, const char *text);
 void table_put_number(struct table *table, enum tone tone, uint64_t number);
-/* The age, or "-" if it is 0. */
+/* Fills the next cell with the age, or "-" if it is 0. */
 void table_put_age(struct table *table, enum tone tone, uint64_t ms);
-/* Lines of the caller's own below the last row. */
+/* Adds the caller's own lines below the last row. */
 void table_note(struct table *table, const char *lines);
 
-/* The titles and all rows. */
+/* Prints the titles and all rows. */
 void table_print(const struct table *table, struct buffer *to);
 void table_free(struct table *table);
 

@@ -12,9 +12,9 @@
 
 #define PAYLOAD_SHOWN 2048
 #define KIND_COLUMNS  12
-#define EVENT_INDENT  "      " /* of the second line of an event, and those after it */
+#define EVENT_INDENT  "      " /* for the second and further lines of an event */
 
-/* The envelope's numbers; 0 means that it does not say. */
+/* The envelope's numbers; 0 means not set. */
 static const struct number {
         const char *json;
         const char *label;
@@ -40,7 +40,7 @@ static uint64_t number_of(const struct envelope *e, const struct number *number)
 
 static void set_line(json_t *object, struct span name, struct span value)
 {
-        char text[TASK_HANDLER_MAX + 2]; /* the longest name, with its `!` */
+        char text[TASK_HANDLER_MAX + 2]; /* room for the longest name with its `!` */
         (void)snprintf(text, sizeof(text), "%.*s", (int)name.size, name.data);
         view_json_span(object, text, value);
 }
@@ -75,8 +75,8 @@ void envelope_as_json(json_t *object, const struct envelope *e)
 
 #define WORKER_SHOWN 64
 
-/* What a host wrote as NOTE_WHERE_WORKER_FORMAT or as NOTE_WHERE_FORMAT, perhaps with NOTE_WHERE_SEAT; a name may have
- * spaces, so it is what stands before the rest. */
+/* Parses NOTE_WHERE_WORKER_FORMAT or NOTE_WHERE_FORMAT, perhaps with NOTE_WHERE_SEAT.  A host's name may contain
+ * spaces, so it is everything before the rest. */
 static void set_where(json_t *o, struct span where)
 {
         char text[NOTE_TEXT_MAX + 1];
@@ -239,7 +239,7 @@ void envelope_as_text(struct buffer *to, const struct envelope *e)
         }
 }
 
-/* The first line beside the time, the others below it. */
+/* Puts the first line beside the time, the others below it. */
 static void put_event_lines(struct buffer *to, struct span text)
 {
         while (text.size) {
@@ -253,7 +253,7 @@ static void put_event_lines(struct buffer *to, struct span text)
         }
 }
 
-/* The new time of a delayed task; 0: it is another event. */
+/* The new time of a delayed task; 0: it is another kind of event. */
 static uint64_t rescheduled_to(const struct note_event *event)
 {
         char digits[24];

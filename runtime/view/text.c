@@ -37,7 +37,7 @@ const char *text_plural(uint64_t count)
 
 /* --- bytes --- */
 
-/* How many bytes the UTF-8 character at `at` has; 0 if it is none, or would act on the terminal. */
+/* The size of the UTF-8 character at `at`; 0 if it is invalid, or would control the terminal. */
 static size_t printable_size(const unsigned char *at, size_t left)
 {
         if (*at < 0x80)
@@ -45,7 +45,7 @@ static size_t printable_size(const unsigned char *at, size_t left)
         size_t size = *at >= 0xf0 && *at <= 0xf4 ? 4 : *at >= 0xe0 ? 3 : *at >= 0xc2 ? 2 : 0;
         if (!size || size > left || *at > 0xf4 || (*at == 0xc2 && at[1] < 0xa0))
                 return 0;
-        /* Too long, a surrogate, or past U+10FFFF. */
+        /* An overlong form, a surrogate, or beyond U+10FFFF. */
         if ((*at == 0xe0 && at[1] < 0xa0) || (*at == 0xed && at[1] > 0x9f) || (*at == 0xf0 && at[1] < 0x90) ||
                 (*at == 0xf4 && at[1] > 0x8f))
                 return 0;
@@ -55,8 +55,8 @@ static size_t printable_size(const unsigned char *at, size_t left)
         return size;
 }
 
-/* Appends the character at `at`, or its first byte escaped, if that takes no more than `columns`.  Returns how many
- * bytes it stands for and subtracts its columns; 0: it does not fit. */
+/* Appends the character at `at`, or its first byte escaped, if that fits into `columns`.  Returns the number of bytes
+ * used and subtracts its columns; 0: it does not fit. */
 static size_t put_character(struct buffer *to, const char *at, size_t left, size_t *columns)
 {
         static const char named[] = "\nn\tt\rr\\\\";
@@ -112,7 +112,7 @@ size_t text_put_column(struct buffer *to, struct span text, size_t width, size_t
         return used;
 }
 
-/* Whether a terminal may get it as it is. */
+/* Whether a terminal may get the text unescaped. */
 static bool is_printable(struct span text)
 {
         for (size_t i = 0, size; i < text.size; i += size) {

@@ -1,4 +1,4 @@
-/* text.h: bytes, times and names as text for people: nothing in them acts on the terminal. */
+/* text.h: bytes, times and names as text for people; nothing in it can control the terminal. */
 #ifndef QUIVER_VIEW_TEXT_H
 #define QUIVER_VIEW_TEXT_H
 
@@ -10,30 +10,30 @@
 
 #define TEXT_TIME_MAX 40
 
-/* "2026-11-16 10:00:00.123Z"; of a year that has no four digits, the number.  Returns `text`. */
+/* "2026-11-16 10:00:00.123Z"; the plain number for a year beyond 9999.  Returns `text`. */
 const char *text_time(char text[TEXT_TIME_MAX], uint64_t unix_ms);
 
-/* How old, or "-" if `ms` is 0: there is none.  Returns one of both. */
+/* The age, or "-" if `ms` is 0. */
 const char *text_age(char text[UNITS_TEXT_MAX], uint64_t ms);
 
-/* "s" unless there is one. */
+/* "s" unless `count` is 1. */
 const char *text_plural(uint64_t count);
 
-/* The bytes on one line, control characters and what is not UTF-8 escaped (\n, \x00); at most `max` bytes of them, and
- * then how many were left off. */
+/* Appends the bytes on one line, with control characters and invalid UTF-8 escaped (\n, \x00); at most `max` of them,
+ * then the number of bytes left out. */
 void text_put_bytes(struct buffer *to, struct span bytes, size_t max);
 
-/* The text escaped in the same way, between two texts of ours; what is longer than 1 KiB is cut. */
+/* Appends the text, escaped in the same way, between two texts of ours; cut to 1 KiB. */
 void text_put_between(struct buffer *to, const char *before, const char *text, const char *after);
 
-/* A line of a list of fields: the label in a column, and the bytes. */
+/* Appends a line with a label in a column and the bytes. */
 void text_put_field(struct buffer *to, const char *label, struct span bytes, size_t max);
 
-/* The text escaped in the same way, cut after `max` columns and filled with spaces up to `width`.  A character counts
- * as one column.  Returns how many columns it takes. */
+/* Appends the text, escaped in the same way, cut after `max` columns and padded with spaces up to `width`.  A character
+ * counts as one column.  Returns the number of columns. */
 size_t text_put_column(struct buffer *to, struct span text, size_t width, size_t max);
 
-/* As a word for a shell: quoted where that is needed, as $'\x1b' where it is not printable. */
+/* Appends a word for a shell: quoted if necessary, as $'\x1b' if it is not printable. */
 void text_put_word(struct buffer *to, struct span word);
 
 #endif

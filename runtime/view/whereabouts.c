@@ -11,7 +11,7 @@
 
 #define NONCE_TEXT (2 * STORE_NONCE_SIZE + 1)
 
-/* What a host says of a task that runs, and that is passed on. */
+/* Fields of a running task in a host's document that are passed on. */
 static const char *const running_texts[] = { "host", "hash", "worker", "seat" };
 static const char *const running_numbers[] = { "pid", "generation", "attempt", "since_ms", "until_ms" };
 
@@ -40,7 +40,7 @@ void whereabouts_free(struct whereabouts *w)
         *w = (struct whereabouts){ 0 };
 }
 
-/* --- what is known --- */
+/* --- gathering --- */
 
 static void set_by_text(json_t *to, struct span name, json_t *value)
 {
@@ -74,7 +74,7 @@ static json_t *read_document(const struct store_status *document)
         return json_loadb(text.size ? text.data : "", text.size, 0, NULL);
 }
 
-/* Tasks that wait for it in windows are of one of its handlers. */
+/* Tasks that wait for the limit in windows belong to one of its handlers. */
 static void add_limit(struct whereabouts *w, const json_t *limit)
 {
         size_t i;
@@ -154,7 +154,7 @@ const json_t *whereabouts_of_key(const struct whereabouts *w, struct span key)
         return get_by_text(w->by_key, key);
 }
 
-/* --- why it waits --- */
+/* --- why a task waits --- */
 
 static bool is_paused(const struct whereabouts *w, const char *handler, struct buffer *why)
 {
@@ -220,7 +220,7 @@ static const char *owner_of(const struct whereabouts *w, const struct store_coun
         return *shard->host ? shard->host : "a host";
 }
 
-/* What is before it in its key and runs. */
+/* Adds the task of the same key that runs before it. */
 static void set_behind(json_t *o, const struct whereabouts *w, const struct store_listed *task)
 {
         const json_t *before = task->key.size ? get_by_text(w->by_key, task->key) : NULL;
@@ -257,7 +257,7 @@ bool whereabouts_said_later(const struct store_key_info *key)
                !memcmp(key->reason.data, later.data, later.size);
 }
 
-/* `limit:NAME` or `limit:NAME/VALUE`; false: it is the name of something else. */
+/* Appends the limit for `limit:NAME` or `limit:NAME/VALUE`; false: the name is not a limit's. */
 static bool put_limit(struct buffer *why, struct span name)
 {
         static const struct span prefix = SPAN_TEXT("limit:");
@@ -293,7 +293,7 @@ static void put_key_wait(struct buffer *why, const struct store_key_info *key)
                 break;
         case KEY_NAMED:
                 if (put_limit(why, key->name))
-                        return; /* the reason says no more */
+                        return; /* the reason adds nothing */
                 text_put_bytes(why, key->name, STORE_NAME_MAX);
                 break;
         default:
@@ -341,7 +341,7 @@ static void set_wait(
         json_decref(name);
 }
 
-/* A start that is recorded durably: a suspect's, a worker's, one on a borrowed seat. */
+/* Adds the recorded start of a suspect, of a worker's task, or of one on a borrowed seat. */
 static void set_start(json_t *o, const struct whereabouts *w, const struct task_note *note)
 {
         json_t *start = json_object();
@@ -360,7 +360,7 @@ static void set_start(json_t *o, const struct whereabouts *w, const struct task_
         (void)json_object_set_new(o, "start", start);
 }
 
-/* --- all of it --- */
+/* --- the result --- */
 
 static const char *state_of(const struct store_listed *task, const struct whereabouts_place *place, bool is_running)
 {
@@ -368,7 +368,7 @@ static const char *state_of(const struct store_listed *task, const struct wherea
                 return "running";
         if (task->state == STATE_DEAD || task->state == STATE_DELAYED)
                 return store_state_name(task->state);
-        /* Of such a key nothing starts, wherever its tasks are. */
+        /* No task of such a key starts, wherever it is. */
         if (place->key && place->key->state == KEY_HELD)
                 return "held";
         if (place->key && place->key->state == KEY_PARKED)

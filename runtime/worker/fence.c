@@ -11,7 +11,7 @@
 #define PREFIX      "worker/"
 #define SEAT_PREFIX "seat/"
 
-/* Reads digits up to the end or to another character; false: there are none, or the number is out of range. */
+/* Reads digits up to the end or another character; false: no digits, or the number is out of range. */
 static bool take_number(struct span *text, uint64_t *ret_number)
 {
         uint64_t number = 0;
@@ -70,7 +70,7 @@ void holder_put(char text[NOTE_HOLDER_MAX + 1], const struct work_fence *fence, 
                 text, NOTE_HOLDER_MAX + 1, PREFIX "%" PRIu64 ".%" PRIu64 "/%s", fence->epoch, fence->start, worker);
 }
 
-/* Takes the prefix, the two numbers and the slash that follows them. */
+/* Takes the prefix, the two numbers and the following slash. */
 static bool take_start(struct span *holder, struct span prefix, struct work_fence *ret_fence)
 {
         if (holder->size < prefix.size || memcmp(holder->data, prefix.data, prefix.size) != 0)

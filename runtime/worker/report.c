@@ -31,14 +31,14 @@ static int refuse_unknown(
                 nearest ? nearest : "", nearest ? "?" : "");
 }
 
-/* A text without a NUL; NULL: it is none. */
+/* A text without a NUL; NULL: it is not one. */
 static const char *plain_text(const json_t *value)
 {
         const char *text = json_string_value(value);
         return text && strlen(text) == json_string_length(value) ? text : NULL;
 }
 
-/* Bytes of a member: a text, base64 if it is named so, or the JSON itself. */
+/* The bytes of a member: its text, decoded from base64 if its name says so, or the JSON itself. */
 static int take_bytes(struct buffer *to, const char *name, const json_t *value, struct error *error)
 {
         size_t size = strlen(name);
@@ -75,7 +75,7 @@ struct follow_up {
         struct buffer headers, payload;
 };
 
-/* Each is checked as an envelope would be, and packed as a runner's. */
+/* Checks each header like an envelope's, and packs it like a runner's. */
 static int take_header(struct buffer *to, const char *name, struct span value, bool is_base64, struct error *error)
 {
         struct buffer lines = { 0 };
@@ -268,7 +268,7 @@ static int take_member(struct work_report *r, const char *name, const json_t *va
         }
 }
 
-/* What belongs together. */
+/* Checks combinations of members. */
 static int check_whole(const json_t *object, const struct work_report *r, struct error *error)
 {
         if (!json_object_get(object, "fence"))

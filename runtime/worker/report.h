@@ -1,12 +1,12 @@
-/* report.h: what a worker says about a task that it runs: a heartbeat or an outcome, as JSON.
+/* report.h: what a worker reports about its task: a heartbeat or an outcome, as JSON.
  *
  *         {"fence": "12.345.67", "progress": [3, 10], "checkpoint": "row 3000"}
  *         {"fence": "12.345.67", "outcome": "done", "result": "…", "follow_ups": [{"handler": "mail", "payload": "…"}]}
  *         {"fence": "12.345.67", "outcome": "retry", "error": "connection refused", "retry_after": "30s"}
  *
- * Bytes that are not UTF-8 go in base64 under NAME_base64; a result or payload that is no text is the JSON itself.  It
- * comes from outside, or from a control list that anybody may have written: every member is checked, unknown ones are
- * refused by name.  No I/O. */
+ * Bytes that are not UTF-8 are in base64 under NAME_base64; a result or payload that is not a text is the JSON itself.
+ * A report comes from outside, or from a control list that anybody may have written: every member is checked, and
+ * unknown ones are refused by name.  No I/O. */
 #ifndef QUIVER_WORKER_REPORT_H
 #define QUIVER_WORKER_REPORT_H
 
@@ -20,7 +20,7 @@
 
 enum report_kind { REPORT_HEARTBEAT, REPORT_OUTCOME };
 
-/* Freed with report_free(). */
+/* Free with report_free(). */
 struct work_report {
         enum report_kind kind;
         struct work_fence fence;
@@ -30,12 +30,12 @@ struct work_report {
         struct buffer checkpoint; /* ≤ NOTE_CHECKPOINT_MAX */
 
         enum outcome outcome; /* REPORT_OUTCOME: DONE, RETRY, LATER, REJECT or UNAVAILABLE */
-        struct buffer error;  /* text for the history */
+        struct buffer error;  /* for the history */
         bool has_retry_after;
         uint64_t retry_after_ms;
         bool has_result;
         struct buffer result;
-        struct buffer follow_ups; /* packed, as a ring_reply has them */
+        struct buffer follow_ups; /* packed as in ring_reply */
         uint32_t follow_ups_count;
 };
 

@@ -17,7 +17,7 @@ json_t *work_task_json(const struct work_task *task)
         view_json_number(o, "crashes", task->crashes);
         if (task->submitted_ms)
                 view_json_number(o, "submitted_ms", task->submitted_ms);
-        /* There even if it is empty: a worker need not look whether it is. */
+        /* Present even if empty, so that a worker need not check. */
         (void)json_object_set_new(o, "headers", json_object());
         headers_as_json(o, task->headers);
         if (task->checkpoint.size)

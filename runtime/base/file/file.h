@@ -9,13 +9,14 @@
 #include "base/error.h"
 #include "base/file/file_trust.h"
 
-/* Reads a regular file of at most `size_max` bytes to the end of `b`; fills *ret_stat if not NULL, and *ret_trust if
- * not NULL: who else could have written what was read.  Never blocks on a pipe or device.  0, or a negative errno with
- * a text that does not name the path. */
+/* Appends a regular file of at most `size_max` bytes to `b`; fills *ret_stat if not NULL, and *ret_trust if not NULL
+ * (who else could have written the file).  Never blocks on a pipe or device.  0, or a negative errno with a text that
+ * does not name the path. */
 int file_read(const char *path, size_t size_max, struct buffer *b, struct stat *ret_stat, struct file_trust *ret_trust,
         struct error *error);
 
-/* The absolute folder that `path` stands in, symbolic links resolved; free().  If there is none, the nearest guess. */
+/* The absolute folder of `path`, with symbolic links resolved; the caller frees it.  If there is none, the nearest
+ * guess. */
 char *file_folder(const char *path);
 
 /* `path`, made absolute from the absolute `folder`; the caller frees it. */

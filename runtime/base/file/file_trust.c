@@ -31,7 +31,7 @@ static bool is_our_group(gid_t group)
         gid_t groups[GROUPS_MAX];
         if (group == 0)
                 return true;
-        /* Whoever is in a group of root's should not thereby become root. */
+        /* A member of one of root's groups must not become root by writing to our files. */
         if (geteuid() == 0)
                 return false;
         if (group == getegid())

@@ -16,8 +16,7 @@
 
 enum file_trust_verdict {
         FILE_TRUST_SOUND,
-        FILE_TRUST_STRANGER,  /* a user or group that is neither ours nor root's can write to it; sound for another user
-                               */
+        FILE_TRUST_STRANGER,  /* a user or group that is neither ours nor root's can write to it */
         FILE_TRUST_EVERYBODY, /* everybody on this machine can write to it or replace it */
 };
 
@@ -29,8 +28,7 @@ struct file_trust {
 enum file_trust_kind {
         FILE_TRUST_OF_FILE,
         FILE_TRUST_FOLDER,       /* a folder that we write in: nobody else may write to it, sticky bit or not */
-        FILE_TRUST_FOLDER_ABOVE, /* the parent of our entry, checked as every folder on the way: the sticky bit is
-                                    enough */
+        FILE_TRUST_FOLDER_ABOVE, /* the parent of our entry: the sticky bit is enough, as for every folder above */
 };
 
 /* Opens `path`: a file for reading and without blocking, a folder with O_PATH.  Returns the descriptor, whatever the

@@ -1,4 +1,4 @@
-/* tls_files.h: whom to trust over TLS, and how to show who we are: paths and a name, for whoever passes them on. */
+/* tls_files.h: the names of certificate and key files for TLS. */
 #ifndef QUIVER_BASE_FILE_TLS_FILES_H
 #define QUIVER_BASE_FILE_TLS_FILES_H
 

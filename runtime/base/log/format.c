@@ -9,7 +9,7 @@
 
 #define NAME_MAX_BYTES 64u
 
-/* What is being written; `size` bytes hold whatever a line can become, and put() stays within them all the same. */
+/* The line being written.  `size` bytes hold any possible line; put() checks it nevertheless. */
 struct form_draft {
         char *data;
         size_t used;
@@ -33,7 +33,7 @@ static void put_text(struct form_draft *d, const char *text)
 struct pair {
         const char *name;
         size_t name_size;
-        char value[LOG_LINE_MAX]; /* without quotes and escapes */
+        char value[LOG_LINE_MAX]; /* unquoted and unescaped */
         size_t value_size;
         bool is_quoted;
 };
@@ -43,7 +43,7 @@ static int hex_digit(char c)
         return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The byte that an escape of log_quote() stands for; moves on behind it. */
+/* Returns the byte of an escape that log_quote() wrote, and moves past it. */
 static char take_escaped(const char **at)
 {
         const char *c = *at;
@@ -73,7 +73,7 @@ static const char *take_quoted(struct pair *pair, const char *at)
         return *at ? at + 1 : at;
 }
 
-/* The next pair of the line, whose text moves on; false at its end.  A line that was cut ends in the middle of one. */
+/* Takes the next pair off the line; false at its end.  A line that was cut may end within a pair. */
 static bool next_pair(const char **line, struct pair *pair)
 {
         const char *at = *line + strspn(*line, " ");
@@ -88,7 +88,7 @@ static bool next_pair(const char **line, struct pair *pair)
                 at++;
                 if (*at == '"')
                         at = take_quoted(pair, at + 1);
-                /* A value that goes on behind its quotes, or has none. */
+                /* A value without quotes, or the rest of one after its quotes. */
                 while (*at && *at != ' ')
                         pair->value[pair->value_size++] = *at++;
         }
@@ -174,7 +174,7 @@ size_t log_as_json(char out[static LOG_FORMATTED_MAX], const struct log_head *he
 
 /* --- the journal --- */
 
-/* NAME=value and a newline; a value with a newline in it is preceded by its length. */
+/* Appends NAME=value and a newline; a value with a newline is preceded by its length. */
 static void put_field(struct form_draft *d, const char *name, const char *value, size_t size)
 {
         put_text(d, name);
@@ -191,7 +191,7 @@ static void put_field(struct form_draft *d, const char *name, const char *value,
         put(d, "\n", 1);
 }
 
-/* The journal takes capitals, digits and underscores. */
+/* The journal allows capitals, digits and underscores. */
 static void field_name(char out[static NAME_MAX_BYTES], const struct pair *pair)
 {
         size_t n = strlen("QUIVER_");
@@ -208,7 +208,7 @@ size_t log_as_journal(char out[static LOG_FORMATTED_MAX], const struct log_head 
         struct pair pair;
         char name[NAME_MAX_BYTES];
         char message[LOG_LINE_MAX + 64];
-        /* What `journalctl` shows is the event and its pairs. */
+        /* `journalctl` shows the event and its pairs. */
         (void)snprintf(message, sizeof(message), "%s%s%s", head->event, *pairs ? " " : "", pairs);
         put_field(&d, "MESSAGE", message, strlen(message));
         put_field(&d, "PRIORITY", priorities[head->level], 1);

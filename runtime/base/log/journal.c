@@ -27,7 +27,7 @@ int journal_open(struct journal *journal, const char *path, struct error *error)
         return 0;
 }
 
-/* The journal reads it only if nobody can change it any more. */
+/* Sealed: the journal reads a file only if nobody can change it any more. */
 static int make_file(const char *data, size_t size)
 {
         const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
@@ -39,7 +39,7 @@ static int make_file(const char *data, size_t size)
         return -EMSGSIZE;
 }
 
-/* An empty datagram with the descriptor of the file. */
+/* Sends an empty datagram with the file's descriptor. */
 static int send_file(const struct journal *journal, const char *data, size_t size)
 {
         union {

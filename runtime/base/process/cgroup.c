@@ -13,7 +13,7 @@
 
 /* --- texts --- */
 
-/* Undoes the kernel's escapes: a blank is \040. */
+/* Undoes the kernel's escapes, such as \040 for a blank. */
 static void unescape(char *text)
 {
         char *to = text;
@@ -38,7 +38,7 @@ static const char *find_group(const char *cgroup, size_t *ret_size)
         return line;
 }
 
-/* Whether the line of mountinfo is one of cgroup2; then its root and mount point. */
+/* Whether the line of mountinfo is a cgroup2 mount; returns its root and mount point. */
 static bool parse_line(const char *line, size_t size, char *root, char *point)
 {
         char text[3 * CGROUP_PATH_MAX];
@@ -56,7 +56,7 @@ static bool parse_line(const char *line, size_t size, char *root, char *point)
         return true;
 }
 
-/* What of the group's path lies below the root of the mount; NULL: the group is not below it. */
+/* The part of the group's path below the root of the mount; NULL: the group is not below it. */
 static const char *below(const char *group, const char *root)
 {
         size_t size = strcmp(root, "/") != 0 ? strlen(root) : 0;
@@ -82,7 +82,7 @@ int cgroup_parse(const char *mountinfo, const char *cgroup, char ret_path[CGROUP
                 if (!parse_line(line, size, root, point))
                         continue;
                 const char *rest = below(group, root);
-                /* A path with ".." is that of a group outside of our namespace. */
+                /* A path with ".." belongs to a group outside our namespace. */
                 if (!rest || strstr(rest, "/.."))
                         continue;
                 int n = snprintf(ret_path, CGROUP_PATH_MAX, "%s%s", point, rest);
@@ -125,7 +125,7 @@ const char *cgroup_controllers_text(unsigned controllers, char *text, size_t siz
 
 /* --- files --- */
 
-/* The kernel's files have no size, and are read whole in a few calls. */
+/* The kernel's files report no size, so this reads to the end. */
 static int read_path(const char *path, char *text, size_t size)
 {
         int fd = open(path, O_RDONLY | O_CLOEXEC);

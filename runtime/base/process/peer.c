@@ -36,12 +36,12 @@ int peer_find(int fd, struct socket_peer *ret)
         if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &told, &size) < 0)
                 return -errno;
         *ret = (struct socket_peer){ .uid = told.uid, .pid = told.pid };
-        /* The number alone may have gone to another process since the peer connected; a pidfd tells. */
+        /* The pid alone may belong to another process since the peer connected; a pidfd shows that. */
         size = sizeof(pidfd);
         int r = getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size);
         ret->is_ours = told.pid > 0 && told.pid != getpid() && process_descends(told.pid, getpid());
         if (r == 0 && pidfd >= 0) {
-                if (told.pid > 0 && pid_of(pidfd) != told.pid) /* it is gone */
+                if (told.pid > 0 && pid_of(pidfd) != told.pid) /* the peer has ended */
                         ret->is_ours = true;
                 (void)close(pidfd);
         } else if (errno == ESRCH) {

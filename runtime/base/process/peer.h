@@ -8,8 +8,8 @@
 struct socket_peer {
         uid_t uid;
         pid_t pid; /* 0: not visible from our process namespace */
-        /* We started it, or it was started by what we started: a runner, or a process that a plugin left behind.  Also
-         * set for a process that has ended since it connected: what it was cannot be said any more. */
+        /* We or our descendants started it: a runner, or a process that a plugin left behind.  Also set for a process
+         * that has ended since it connected, because that can no longer be checked. */
         bool is_ours;
 };
 

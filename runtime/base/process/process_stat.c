@@ -8,13 +8,13 @@
 #include <unistd.h>
 
 #define STAT_MAX        1024
-#define GENERATIONS_MAX 4096 /* of parents; the kernel allows any number */
+#define GENERATIONS_MAX 4096 /* ancestors; the kernel has no limit */
 
 int process_stat_parse(const char *text, struct process_stat *ret)
 {
         struct process_stat found = { 0 };
         int parent;
-        /* The name may hold anything, blanks and parentheses too, and ends with the last parenthesis. */
+        /* The name may contain anything, blanks and parentheses too, and ends at the last parenthesis. */
         const char *end = strrchr(text, ')');
         /* state parent group session terminal its-group flags minflt cminflt majflt cmajflt utime stime cutime cstime
          * priority nice threads itrealvalue starttime */

@@ -1,4 +1,4 @@
-/* process_stat.h: a process's parent and start, as the kernel tells them in /proc/PID/stat. */
+/* process_stat.h: a process's parent and start time, from /proc/PID/stat. */
 #ifndef QUIVER_BASE_PROCESS_STAT_H
 #define QUIVER_BASE_PROCESS_STAT_H
 
@@ -17,8 +17,8 @@ int process_stat_parse(const char *text, struct process_stat *ret);
 /* 0, or -errno: -ENOENT if there is no such process. */
 int process_stat_read(pid_t pid, struct process_stat *ret);
 
-/* Whether `pid` is below `ancestor` in the tree of processes.  A process that is gone, or whose parents cannot be
- * followed, counts as one: whoever asks is about to trust it. */
+/* Whether `pid` is a descendant of `ancestor`.  A process that is gone, or whose ancestors cannot be read, counts as
+ * one, because the caller is about to trust those that are not. */
 bool process_descends(pid_t pid, pid_t ancestor);
 
 #endif

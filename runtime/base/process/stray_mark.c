@@ -14,8 +14,7 @@
 
 #include "base/hash.h"
 
-/* The mark is among the first variables of a runner; an environment that is larger than this is one that a plugin has
- * made up. */
+/* The mark is among the first variables of a runner; only a plugin makes an environment larger than this. */
 #define ENVIRONMENT_MAX 131072
 
 void stray_run(char run[STRAY_RUN_MAX], const void *nonce, size_t size)
@@ -65,7 +64,8 @@ bool stray_mark_read(pid_t pid, const char *run, uint64_t *ret_number)
         return stray_mark_find(text, used + 1, run, ret_number);
 }
 
-/* The pidfd is opened before the mark is read: what has the mark is what is killed, whatever becomes of the number. */
+/* Opens the pidfd before reading the mark, so that the process killed is the one that has the mark, even if the pid is
+ * reused. */
 static bool kill_if_marked(pid_t pid, const char *run)
 {
         uint64_t number;

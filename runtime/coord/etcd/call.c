@@ -1,4 +1,4 @@
-/* One question on its way: sent to the current server, and its answer read as far as it concerns every question. */
+/* call.c: one call: sends it to the current server, and reads from the answer what matters to every call. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,21 +16,21 @@
 
 /* --- the answer -------------------------------------------------------------------------------------------------- */
 
-/* A member that has no leader, is starting or stopping, or had to wait too long: another one may do better. */
+/* The member has no leader, is starting or stopping, or timed out: another member may serve us. */
 static bool is_unavailable(const struct etcd_call *call)
 {
         return call->failure.code == ETCD_CODE_UNAVAILABLE || call->failure.code == 4 ||
                call->failure.code == ETCD_CODE_UNKNOWN;
 }
 
-/* The token was forgotten (a restart, five minutes), or users have changed since. */
+/* The server forgot the token (a restart, five minutes), or users have changed since. */
 static bool is_about_token(const struct etcd_call *call)
 {
         return call->failure.code == ETCD_CODE_UNAUTHENTICATED ||
                strstr(call->failure.message, "revision of auth store is old") != NULL;
 }
 
-/* Each stream message has its own; the caller looks at these. */
+/* A message of a stream stands in "result"; an answer to a plain call is the whole reply. */
 static const json_t *message_of(const struct etcd_call *call)
 {
         const json_t *result = json_object_get(call->reply, "result");
@@ -45,12 +45,12 @@ static void strange(struct etcd_call *call, const char *what)
                 etcd_endpoint_name(call->tree, server), what, call->exchange.http_code);
 }
 
-/* All servers of the list belong to one cluster; one of another knows nothing of our lease and nodes. */
+/* All servers of the list must belong to one cluster: another cluster does not know our lease and nodes. */
 static bool is_our_cluster(struct etcd_call *call)
 {
         struct etcd_tree *tree = call->tree;
         char server[300];
-        /* Whoever grants the session decides. */
+        /* The server that grants the session decides which cluster is ours. */
         if (!tree->cluster_id || (!tree->watch_from && !tree->remote.coord.is_visitor))
                 tree->cluster_id = call->header.cluster_id;
         if (!call->header.cluster_id || call->header.cluster_id == tree->cluster_id)
@@ -78,7 +78,7 @@ static void read_reply(struct etcd_call *call)
         } else if (call->exchange.http_code != 200) {
                 strange(call, "no error that it knows");
         } else if (call->needs_no_login) {
-                call->outcome = ETCD_ANSWERED; /* it says who it is, and has no header */
+                call->outcome = ETCD_ANSWERED; /* the version reply has no header */
         } else if (!etcd_reply_header(message_of(call), &call->header)) {
                 strange(call, "an answer without a header");
         } else if (is_our_cluster(call)) {
@@ -113,7 +113,7 @@ static void read_answer(struct etcd_call *call)
                 call->outcome = ETCD_LOST;
 }
 
-/* What it says about the server. */
+/* Decides from the answer whether another server should be tried. */
 static void judge_server(struct etcd_call *call)
 {
         struct etcd_tree *tree = call->tree;
@@ -145,7 +145,7 @@ static void on_done(struct curl_exchange *exchange)
                 call->logins < LOGINS_MAX) {
                 call->logins++;
                 etcd_endpoint_logout(tree);
-                /* It was refused before anything was done. */
+                /* The server refused it before doing anything, so it may be sent again. */
                 if (call->deadline_ms || call->request) {
                         wait_again(call);
                         return;
@@ -158,7 +158,7 @@ static void on_done(struct curl_exchange *exchange)
                 call->answered(call);
 }
 
-/* A member that is cut off from the others ends the stream instead of staying silent. */
+/* Makes a member that is cut off from the others end the stream instead of staying silent. */
 static const struct strings lines = { .items = (char *[]){ "Grpc-Metadata-hasleader: true" }, .count = 1 };
 
 /* --- sending ----------------------------------------------------------------------------------------------------- */
@@ -214,7 +214,7 @@ uint64_t etcd_call_tick(struct etcd_tree *tree, uint64_t now_ms)
                         if (!call->error.text[0])
                                 (void)error_set(&call->error, 0, "etcd was not reached");
                         call->answered(call);
-                        after = tree->waiting; /* which may have changed */
+                        after = tree->waiting; /* answered() may have changed the list */
                 }
                 call = after;
         }

@@ -1,4 +1,4 @@
-/* Ending the session of a host that is gone: whoever knows its nonce may.
+/* end_session.c: ends the session of a host that is gone; knowing its nonce is the permission.
  *
  *         token: 16 hexadecimal digits of the lease, "-", the nonce */
 #include <errno.h>
@@ -14,7 +14,7 @@
 #define LEASE_DIGITS 16u
 
 struct etcd_session_end {
-        struct session_end base; /* first */
+        struct session_end base; /* must be first */
         uint64_t lease;
         char nonce[REMOTE_NONCE_DIGITS + 1];
 };
@@ -43,7 +43,7 @@ static void close_with(struct etcd_call *call, int status, const char *text)
 {
         struct session_end *ending = call->self;
         struct error error;
-        (void)error_set(&error, 0, "%s", text); /* the text may be the call's */
+        (void)error_set(&error, 0, "%s", text); /* copied, because the text may belong to the call */
         etcd_call_free(call);
         session_end_close(ending, status, error.text);
 }
@@ -55,7 +55,7 @@ static void on_revoked(struct etcd_call *call)
         close_with(call, is_gone ? 0 : -ETIMEDOUT, call->error.text);
 }
 
-/* The session's key has that nonce; or there is no such session any more, or it has another. */
+/* The nonce was compared: the session's key has it, or there is no such session, or it has another nonce. */
 static void on_compared(struct etcd_call *call)
 {
         struct etcd_session_end *ending = call->self;

@@ -1,8 +1,8 @@
-/* Which server of the list is spoken to.
+/* endpoint.c: chooses the server of the list to talk to.
  *
- * One at a time.  If it does not answer, or says that it cannot serve, the next one is tried at once; when all have
- * failed, after a pause that grows.  The first that answers says its version, and then, if there is a password, gives
- * a token, which all members of the cluster take. */
+ * One at a time.  If it does not answer or says that it cannot serve, the next one is tried at once; after all have
+ * failed, a pause follows, which grows.  The first server that answers tells its version; then, if there is a password,
+ * it issues a token, which all members of the cluster accept. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 
 #define PAUSE_MS     50u
 #define PAUSE_MAX_MS 2000u
-/* A login costs the server a tenth of a second or more of computing. */
+/* A login takes a server a tenth of a second or more. */
 #define LOGIN_MS  5000u
 #define TOKEN_MAX 4096u
 #define SILENT_MS 5000u
@@ -32,7 +32,8 @@ const char *etcd_endpoint_name(const struct etcd_tree *tree, char text[300])
 
 uint64_t etcd_attempt_ms(const struct etcd_tree *tree)
 {
-        /* Several: there must be time for a second one within the session.  One: there is no use in not waiting. */
+        /* With several servers there must be time to try a second one within the session.  With one, only waiting
+         * helps. */
         uint64_t session_ms = tree->remote.coord.session_ms;
         return max_u64(tree->url.hosts_count > 1 ? session_ms / REMOTE_BEATS : 2 * session_ms / REMOTE_BEATS, 1);
 }
@@ -42,7 +43,7 @@ bool etcd_is_ready(const struct etcd_tree *tree, uint64_t now_ms)
         return tree->is_greeted && (!tree->password || tree->is_open || tree->token) && now_ms >= tree->retry_at_ms;
 }
 
-/* --- when it does not answer ------------------------------------------------------------------------------------- */
+/* --- a server that does not answer ------------------------------------------------------------------------------- */
 
 static uint64_t pause_ms(const struct etcd_tree *tree)
 {
@@ -51,11 +52,11 @@ static uint64_t pause_ms(const struct etcd_tree *tree)
                 return 0;
         uint64_t most_ms = min_u64(PAUSE_MAX_MS, remote_beat_every_ms(&tree->remote));
         uint64_t pause = min_u64((uint64_t)PAUSE_MS << min_u64(rounds - 1, 8), most_ms);
-        /* A fleet does not come back at the same moment. */
+        /* Spread, so that a fleet does not reconnect at the same moment. */
         return pause / 2 + (uint64_t)random() % (pause / 2 + 1);
 }
 
-/* Once in each outage.  At the start, whoever opens the tree says that it waits; why is said if it takes long. */
+/* Logs once per outage.  At the start the opener reports that it waits; the reason is logged if that takes long. */
 static void say_down(struct etcd_tree *tree, const char *why)
 {
         const char *hint = tree->untrusted ? "set coordination.tls.ca_file to the authority that signed its certificate"
@@ -176,7 +177,7 @@ static void log_in(struct etcd_tree *tree)
         etcd_call_send(call, LOGIN_MS);
 }
 
-/* "3.4.23": 3.3 and older have the gateway elsewhere, and no comparison of ranges. */
+/* etcd 3.3 and older have the gateway at another path, and cannot compare ranges. */
 static bool is_new_enough(const char *version)
 {
         char *end;

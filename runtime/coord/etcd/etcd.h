@@ -1,14 +1,14 @@
 /* etcd.h: the coordination tree in etcd.  Included by this folder only.
  *
  *         open.c          the driver: opening and closing a tree
- *         endpoint.c      which server is spoken to, how it is logged in to, and when another one is tried
- *         call.c          one question on its way
+ *         endpoint.c      which server is used: logging in, and trying another one
+ *         call.c          one call to a server
  *         session.c       the session: a lease, kept alive every third of its time
  *         stream.c        the watch: one stream of all changes in the app's tree; watch.c: who waits for which
- *         request.c       requests as questions, in order
- *         txn.c           operations as transactions; txn_json.c: these as JSON
- *         reply.c         what etcd answers; names.c: its keys
- *         end_session.c   ending the session of a host that is gone */
+ *         request.c       requests as calls, in order
+ *         txn.c           operations as transactions; txn_json.c: transactions as JSON
+ *         reply.c         etcd's answers; names.c: its keys
+ *         end_session.c   ends the session of a host that is gone */
 #ifndef QUIVER_COORD_ETCD_ETCD_H
 #define QUIVER_COORD_ETCD_ETCD_H
 
@@ -22,122 +22,122 @@
 #include "coord/remote.h"
 #include "curl/curl_http.h"
 
-/* A reply that is longer is none of a tree: 512 KiB of data as base64, or ten thousand names. */
+/* A tree has no longer replies: 512 KiB of data as base64, or ten thousand names. */
 #define ETCD_REPLY_MAX (16u * 1024u * 1024u)
 
 struct etcd_call;
 
 struct etcd_tree {
-        struct remote remote; /* first */
+        struct remote remote; /* must be first */
         struct url url;
         char *prefix; /* "/quiver/demo/" */
         char *user, *password;
         struct curl_http *http; /* NULL: libcurl could not be loaded */
-        uint64_t wanted_ms;     /* the session's time that we ask for */
+        uint64_t wanted_ms;     /* the session's timeout that we ask for */
 
         /* the server */
-        size_t endpoint;            /* of the url's hosts */
-        unsigned failures;          /* of servers, in a row */
-        unsigned untrusted;         /* of these, with a certificate that could not be verified */
-        uint64_t retry_at_ms;       /* nothing is sent before */
-        bool is_greeted;            /* a server has said which version it has */
-        bool is_open;               /* it wants no password */
+        size_t endpoint;            /* index into the url's hosts */
+        unsigned failures;          /* consecutive failures of servers */
+        unsigned untrusted;         /* of these, because the certificate could not be verified */
+        uint64_t retry_at_ms;       /* nothing is sent before this time */
+        bool is_greeted;            /* the server has told its version */
+        bool is_open;               /* the server needs no password */
         char *token;                /* NULL: not logged in */
-        struct etcd_call *greeting; /* or the login, under way */
-        uint64_t cluster_id;        /* 0: not known yet */
-        bool is_said_down;          /* it was logged that nobody answers */
-        bool must_suspend;          /* the owner is to be told so */
+        struct etcd_call *greeting; /* the greeting or login under way */
+        uint64_t cluster_id;        /* 0: unknown yet */
+        bool is_said_down;          /* the log says that no server answers */
+        bool must_suspend;          /* the owner must be told that the session is suspended */
         uint64_t made_ms;           /* when the tree was opened */
-        uint64_t opening_by_ms;     /* when the opening is told without a server */
+        uint64_t opening_by_ms;     /* when the open is finished even without a server */
 
         /* the session */
         uint64_t lease;     /* 0: none */
-        uint64_t old_lease; /* one that is to be revoked before the next is granted; 0: none */
+        uint64_t old_lease; /* a lease to revoke before the next one is granted; 0: none */
         char nonce[REMOTE_NONCE_DIGITS + 1];
 
         /* the watch */
         struct etcd_watches watches;
         struct etcd_call *stream;
         struct etcd_frame frame;
-        uint64_t watch_from;    /* the next revision that it has to tell of; 0: no session yet */
-        uint64_t watch_pending; /* the same, when a message that came in parts is complete */
-        uint64_t stream_at_ms;  /* when it is begun, or begun anew */
+        uint64_t watch_from;    /* the next revision that the stream must report; 0: no session yet */
+        uint64_t watch_pending; /* becomes watch_from when a message that came in parts is complete */
+        uint64_t stream_at_ms;  /* when to start the stream, or start it again */
 
-        struct etcd_call *waiting; /* questions of the session that are not sent yet */
-        struct etcd_call *closing; /* the last one: the session's end */
+        struct etcd_call *waiting; /* calls of the session that were not sent yet */
+        struct etcd_call *closing; /* the last call: ends the session */
         bool is_freeing;
 };
 
 /* --- call.c --- */
 
-/* What became of a question. */
+/* What became of a call. */
 enum etcd_outcome {
         ETCD_ANSWERED,
-        ETCD_UNSENT,  /* it has not reached any server */
-        ETCD_LOST,    /* nobody knows whether it was executed */
-        ETCD_FAILED,  /* etcd says no: `failure` */
-        ETCD_STRANGE, /* that is no answer of etcd */
+        ETCD_UNSENT,  /* it reached no server */
+        ETCD_LOST,    /* unknown whether it was executed */
+        ETCD_FAILED,  /* etcd refused it: see `failure` */
+        ETCD_STRANGE, /* the answer is not one of etcd's */
 };
 
 struct etcd_call {
-        struct curl_exchange exchange; /* first */
+        struct curl_exchange exchange; /* must be first */
         struct etcd_tree *tree;
-        struct coord_request *request;            /* NULL: it is the session's */
-        void (*answered)(struct etcd_call *call); /* frees it, or sends it again */
+        struct coord_request *request;            /* NULL: a call of the session */
+        void (*answered)(struct etcd_call *call); /* frees the call, or sends it again */
         void *self;
         const char *path; /* "/v3/kv/txn" */
         char *url;
         bool is_out;
         bool is_write; /* it must not be sent twice */
         bool needs_no_login;
-        uint64_t deadline_ms;          /* of the session's */
-        unsigned logins;               /* that it was the reason for */
+        uint64_t deadline_ms;          /* for a call of the session */
+        unsigned logins;               /* logins that the call has caused */
         struct etcd_call *prev, *next; /* in tree->waiting */
         /* the answer */
         enum etcd_outcome outcome;
         json_t *reply;
         struct etcd_header header;
         struct etcd_failure failure;
-        struct error error; /* names the server */
-        /* of requests */
+        struct error error; /* includes the server's name */
+        /* for requests */
         struct etcd_txn *txn;
         struct etcd_watch *watch;
-        uint64_t lease; /* of the session it was sent in */
+        uint64_t lease; /* of the session in which it was sent */
 };
 
-/* "/v3/…"; the body is filled in by the caller. */
+/* `path` is "/v3/…"; the caller fills in the body. */
 struct etcd_call *etcd_call_new(struct etcd_tree *tree, const char *path, void (*answered)(struct etcd_call *call));
-/* Sends it to the current server. */
+/* Sends the call to the current server. */
 void etcd_call_send(struct etcd_call *call, uint64_t limit_ms);
-/* Sends it as soon as there is a server, again if it got lost, until its deadline. */
+/* Sends the call as soon as there is a server, and again if it was lost, until its deadline. */
 void etcd_call_post(struct etcd_call *call);
-/* Sends what waits, and gives up what is too late.  Returns when the next one is. */
+/* Sends waiting calls, and fails those past their deadline.  Returns the next deadline. */
 uint64_t etcd_call_tick(struct etcd_tree *tree, uint64_t now_ms);
 /* remote_hooks.forget */
 void etcd_call_forget(void *call);
 void etcd_call_free(struct etcd_call *call);
-/* The text of what went wrong, for a call that has not been answered. */
+/* Sets the error text of a call that was not answered. */
 void etcd_call_explain(struct etcd_call *call);
-/* The lease as the body has it. */
+/* Adds the lease to the body. */
 void etcd_put_lease(struct etcd_call *call, uint64_t lease);
 
 /* --- endpoint.c --- */
 
 /* "127.0.0.1:2379" */
 const char *etcd_endpoint_name(const struct etcd_tree *tree, char text[300]);
-/* Whether questions can be sent now. */
+/* Whether calls can be sent now. */
 bool etcd_is_ready(const struct etcd_tree *tree, uint64_t now_ms);
-/* How long one server is waited for before another is tried. */
+/* How long to wait for one server before another is tried. */
 uint64_t etcd_attempt_ms(const struct etcd_tree *tree);
-/* Greets and logs in, if that is due.  Returns when there is something next. */
+/* Greets the server and logs in, if that is due.  Returns the next due time. */
 uint64_t etcd_endpoint_tick(struct etcd_tree *tree, uint64_t now_ms);
-/* The current server does not answer, or cannot: the next one is tried. */
+/* The current server does not answer or cannot serve: tries the next one. */
 void etcd_endpoint_failed(struct etcd_tree *tree, const char *why);
-/* It has answered. */
+/* The current server has answered. */
 void etcd_endpoint_answered(struct etcd_tree *tree);
-/* The token is none any more. */
+/* The token is no longer valid. */
 void etcd_endpoint_logout(struct etcd_tree *tree);
-/* Opening fails, or requests are refused until something changes. */
+/* Fails the open, or refuses requests until something changes. */
 void etcd_refuse(struct etcd_tree *tree, int status, const char *why);
 
 /* --- session.c --- */
@@ -145,14 +145,14 @@ void etcd_refuse(struct etcd_tree *tree, int status, const char *why);
 uint64_t etcd_session_tick(struct etcd_tree *tree, uint64_t now_ms);
 /* remote_hooks.beat */
 void *etcd_beat(struct remote *remote);
-/* The session is over, says `why`. */
+/* The session is over; `why` is for the log. */
 void etcd_expire(struct etcd_tree *tree, const char *why);
 struct etcd_call *etcd_revoke_call(
         struct etcd_tree *tree, uint64_t lease, void (*answered)(struct etcd_call *call), uint64_t patience_ms);
 
 /* --- stream.c --- */
 
-/* Begins the stream if it is due.  Returns when it is. */
+/* Starts the stream if it is due.  Returns when it is due. */
 uint64_t etcd_stream_tick(struct etcd_tree *tree, uint64_t now_ms);
 void etcd_stream_stop(struct etcd_tree *tree);
 

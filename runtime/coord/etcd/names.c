@@ -40,7 +40,7 @@ void etcd_name_session(struct buffer *to, const char *prefix, uint64_t lease)
 
 void etcd_name_end(struct buffer *key)
 {
-        key->data[key->size - 1]++; /* a slash, or a NUL */
+        key->data[key->size - 1]++; /* the last byte is a slash or a NUL */
 }
 
 bool etcd_name_read(struct span key, const char *prefix, char *ret_path)

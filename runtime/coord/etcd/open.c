@@ -1,4 +1,4 @@
-/* The driver: opens and closes a tree. */
+/* open.c: the driver: opens and closes a tree. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,7 @@ static void drop(struct etcd_call **call)
         *call = NULL;
 }
 
-/* The session is ended first, as far as a server answers; then everything that is under way is dropped. */
+/* Ends the session first, as far as a server answers; then drops everything under way. */
 static void close_http(struct remote *remote)
 {
         struct etcd_tree *tree = (struct etcd_tree *)remote;

@@ -1,4 +1,4 @@
-/* Requests as questions, in the order of starting: each waits for the answer to the one before, since questions on
+/* request.c: requests as calls, in the order of starting: each waits for the answer to the one before, because calls on
  * several connections overtake each other.  A write is fenced by its session and waits until there is one; reads need
  * none. */
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include "base/numbers.h"
 #include "coord/etcd/etcd.h"
 
-/* --- making them ------------------------------------------------------------------------------------------------- */
+/* --- making calls ------------------------------------------------------------------------------------------------ */
 
 static void get_answered(struct etcd_call *call);
 static void children_answered(struct etcd_call *call);
@@ -100,7 +100,8 @@ void etcd_request_send(struct remote *remote, struct coord_request *request)
 
 /* --- answers ----------------------------------------------------------------------------------------------------- */
 
-/* etcd answers: those who wait behind others have time again.  The limit is for an authority that does not. */
+/* etcd answers, so requests that wait behind others get a new deadline: deadlines are meant for an authority that is
+ * silent. */
 static void prolong(struct etcd_tree *tree)
 {
         uint64_t deadline_ms = clock_boot_ms() + tree->remote.coord.session_ms;
@@ -111,7 +112,7 @@ static void prolong(struct etcd_tree *tree)
         }
 }
 
-/* The request is finished first, then its watch is told.  `revision`: since when; 0: it is not armed. */
+/* Finishes the request, then ends its watch.  `revision`: changes after it are reported; 0: the watch is not armed. */
 static void finish(struct etcd_call *call, int status, const char *text, uint64_t revision)
 {
         struct etcd_tree *tree = call->tree;
@@ -123,7 +124,7 @@ static void finish(struct etcd_call *call, int status, const char *text, uint64_
         if (call->outcome == ETCD_ANSWERED)
                 prolong(tree);
         etcd_call_free(call);
-        /* The next one may go, now or when done() has started it. */
+        /* The next request may be sent now, or after done() has started it. */
         remote_wake_at(&tree->remote, 0);
         if (status)
                 coord_finish_error(request, status, "%s", copy.text);
@@ -166,7 +167,7 @@ static void fail_refused(struct etcd_call *call)
         finish(call, status, text.text, 0);
 }
 
-/* False: it has ended with an error, or is sent again. */
+/* False: the request has ended with an error, or is sent again. */
 static bool is_answer(struct etcd_call *call)
 {
         bool is_strange = call->outcome == ETCD_STRANGE && call->exchange.status != -EMSGSIZE;
@@ -175,7 +176,7 @@ static bool is_answer(struct etcd_call *call)
         if (call->outcome == ETCD_ANSWERED)
                 return true;
         if (may_repeat && clock_boot_ms() < call->request->deadline_ms) {
-                /* It waits for the next server. */
+                /* The request waits for the next server. */
                 remote_wake_at(&call->tree->remote, call->tree->retry_at_ms);
         } else if (call->outcome == ETCD_FAILED) {
                 fail_refused(call);
@@ -228,7 +229,7 @@ static void get_answered(struct etcd_call *call)
         buffer_free(&data);
 }
 
-/* False: a key is none of the range that was asked for. */
+/* False: a key is outside the range that was asked for. */
 static bool give_names(struct etcd_call *call, const json_t *kvs)
 {
         struct coord_children *children = (struct coord_children *)call->request;
@@ -292,7 +293,7 @@ static void write_failed(struct etcd_call *call)
         finish(call, status, etcd_txn_why(call->txn), 0);
 }
 
-/* The call's session is over.  If it is our current one, we learn of that here. */
+/* The session of the call is over.  If it is our current one, this is how we learn of it. */
 static void write_expired(struct etcd_call *call)
 {
         struct etcd_tree *tree = call->tree;
@@ -305,7 +306,7 @@ static void write_expired(struct etcd_call *call)
 static void write_answered(struct etcd_call *call)
 {
         if (call->outcome == ETCD_FAILED && call->failure.code == ETCD_CODE_NOT_FOUND && call->lease) {
-                write_expired(call); /* a put with a lease that is none */
+                write_expired(call); /* the put named a lease that does not exist */
                 return;
         }
         if (!is_answer(call))

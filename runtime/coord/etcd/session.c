@@ -1,8 +1,8 @@
-/* The session: a lease.
+/* session.c: the session: a lease.
  *
- * It is kept alive every third of its time, and an answer proves that it was alive when the question was sent.  Without
- * proof for its whole time it is over for us; etcd, whose time began later, ends it soon after.  A key of its own,
- * which goes with the lease, fences whatever we write: a session that is over changes nothing. */
+ * It is kept alive every third of its time, and an answer proves that it was alive when the call was sent.  Without
+ * proof for its whole time it is over for us; etcd, whose time began later, ends it soon after.  The session has a key
+ * of its own, which goes with the lease and fences our writes: a session that is over changes nothing. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,9 +14,9 @@
 #include "base/numbers.h"
 #include "coord/etcd/etcd.h"
 
-/* When to ask again after a question that failed at once. */
+/* Pause after a call that failed at once. */
 #define AGAIN_MS 100u
-/* A lease that lasts longer is none that we have asked for. */
+/* A lease with a longer TTL is not one that we asked for. */
 #define TTL_MAX_S 86400u
 
 /* --- the end ----------------------------------------------------------------------------------------------------- */
@@ -43,7 +43,7 @@ void etcd_expire(struct etcd_tree *tree, const char *why)
         remote_expired(&tree->remote, why);
 }
 
-/* --- a new one --------------------------------------------------------------------------------------------------- */
+/* --- a new session ----------------------------------------------------------------------------------------------- */
 
 static void beat_failed(struct etcd_call *call)
 {
@@ -84,7 +84,7 @@ static void recorded(struct etcd_call *call)
 {
         struct etcd_tree *tree = call->tree;
         if (call->outcome != ETCD_ANSWERED || !json_is_true(json_object_get(call->reply, "succeeded"))) {
-                tree->old_lease = tree->lease; /* nobody is to find half of a session */
+                tree->old_lease = tree->lease; /* half a session must not remain */
                 tree->lease = 0;
                 beat_failed(call);
                 return;
@@ -92,7 +92,7 @@ static void recorded(struct etcd_call *call)
         tree->remote.beat = NULL;
         tree->remote.has_session = true;
         tree->remote.refusal.text[0] = 0;
-        /* Whatever is read from now on is read after this revision. */
+        /* Everything read from now on is read at this revision or later. */
         tree->watch_from = call->header.revision + 1;
         tree->watch_pending = 0;
         tree->stream_at_ms = 0;
@@ -101,7 +101,7 @@ static void recorded(struct etcd_call *call)
         remote_wake_at(&tree->remote, 0);
 }
 
-/* Its own key: whoever can read the value may end the session. */
+/* Writes the session's key.  Anybody who can read its value may end the session. */
 static struct etcd_call *record_call(struct etcd_tree *tree)
 {
         struct etcd_call *call = etcd_call_new(tree, "/v3/kv/txn", recorded);
@@ -117,7 +117,7 @@ static struct etcd_call *record_call(struct etcd_tree *tree)
         return call;
 }
 
-/* Seconds are all that etcd counts, and its elections set a lower bound. */
+/* etcd counts whole seconds, and its election timeout sets a lower bound. */
 static void note_granted(struct etcd_tree *tree, uint64_t granted_ms)
 {
         if (tree->remote.coord.session_ms != granted_ms)
@@ -149,7 +149,7 @@ static struct etcd_call *grant_call(struct etcd_tree *tree)
         return call;
 }
 
-/* What the last session has left goes first, if etcd has not ended it yet. */
+/* The last session's lease is revoked first, if etcd has not ended it yet. */
 static void revoked(struct etcd_call *call)
 {
         struct etcd_tree *tree = call->tree;
@@ -212,7 +212,7 @@ uint64_t etcd_session_tick(struct etcd_tree *tree, uint64_t now_ms)
                 return UINT64_MAX;
         if (remote_is_over(remote, now_ms))
                 etcd_expire(tree, "no answer for a session's time");
-        /* Heartbeats that fail at once are no answer, either. */
+        /* A heartbeat that fails at once is no answer, either. */
         if (remote->has_session && now_ms - remote->proof_ms > 2 * remote->coord.session_ms / REMOTE_BEATS)
                 remote_suspend(remote);
         return remote_beat_tick(remote, now_ms);

@@ -1,5 +1,5 @@
-/* The watch: one stream that tells of every change in the app's tree, from a revision on, so that none is lost when it
- * has to be begun again, at this server or another. */
+/* stream.c: the watch: one stream that reports every change in the app's tree from a revision on, so that none is lost
+ * when it is started again, at this server or another. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,9 +9,9 @@
 #include "base/numbers.h"
 #include "coord/etcd/etcd.h"
 
-/* A message has at most what one transaction or one request may bring (1.5 MiB), as base64, and a little more. */
+/* A message holds at most one transaction or request (1.5 MiB) as base64, and a little more. */
 #define MESSAGE_MAX (8u * 1024u * 1024u)
-/* Begun anew after this time, whatever it says: something on the way may have lost the connection without a word. */
+/* The stream is restarted after this time: the connection may have been lost silently. */
 #define LIFE_MS  600000u
 #define AGAIN_MS 100u
 
@@ -30,10 +30,10 @@ static void begin_again(struct etcd_tree *tree, uint64_t after_ms)
         remote_wake_at(&tree->remote, tree->stream_at_ms);
 }
 
-/* --- what it tells ----------------------------------------------------------------------------------------------- */
+/* --- messages of the stream -------------------------------------------------------------------------------------- */
 
-/* A list of children changes when one is made or deleted; and when the node itself is, since whoever looked at what was
- * not there waits for that. */
+/* A list of children changes when a child is made or deleted, and when the node itself is, because a reader of a
+ * missing node's list waits for that. */
 static void ring(struct etcd_tree *tree, char *path, uint64_t revision, bool is_new_or_gone)
 {
         struct etcd_watches *watches = &tree->watches;
@@ -48,7 +48,7 @@ static void ring(struct etcd_tree *tree, char *path, uint64_t revision, bool is_
         }
 }
 
-/* False: that is no event. */
+/* False: it is not an event. */
 static bool take_event(struct etcd_tree *tree, const json_t *event, uint64_t *latest)
 {
         const json_t *kv = json_object_get(event, "kv");
@@ -78,7 +78,7 @@ static void look(struct etcd_tree *tree)
                 events->look(events->self);
 }
 
-/* It ends with a reason, in words. */
+/* The server ends the watch, with a reason in words. */
 static void cancelled(struct etcd_tree *tree, const json_t *message)
 {
         const char *reason = json_string_value(json_object_get(message, "cancel_reason"));
@@ -90,7 +90,7 @@ static void cancelled(struct etcd_tree *tree, const json_t *message)
                 compacted = 0;
         begin_again(tree, compacted ? 0 : AGAIN_MS);
         if (compacted > tree->watch_from) {
-                /* What was changed before is not told any more: everything is read again, after the stream's begin. */
+                /* Older changes are no longer reported: everything is read again after the stream has started. */
                 tree->watch_from = compacted;
                 look(tree);
         } else if (strstr(shown, "auth token") || strstr(shown, "auth store")) {
@@ -107,7 +107,7 @@ static void cancelled(struct etcd_tree *tree, const json_t *message)
         }
 }
 
-/* Whether the server has forgotten what it had confirmed: its revisions went back. */
+/* Whether the server lost changes that it had confirmed: its revision went back. */
 static bool went_back(const struct etcd_tree *tree, const json_t *message, const struct etcd_header *header)
 {
         return json_is_true(json_object_get(message, "created")) && header->revision &&
@@ -126,7 +126,7 @@ static bool take_events(struct etcd_tree *tree, const json_t *message, const str
         {
                 if (!take_event(tree, event, &latest))
                         return false;
-                /* Whoever was told may have closed the tree, or lost the session. */
+                /* The owner may have closed the tree or lost the session in a callback. */
                 if (!tree->stream || tree->remote.is_closing)
                         return true;
         }
@@ -134,7 +134,7 @@ static bool take_events(struct etcd_tree *tree, const json_t *message, const str
         tree->watch_pending = max_u64(tree->watch_pending, latest ? latest + 1 : 0);
         if (is_progress)
                 tree->watch_pending = max_u64(tree->watch_pending, header->revision + 1);
-        /* A message that comes in parts may have parted what one transaction changed. */
+        /* The parts of a message may split the changes of one transaction. */
         if (!json_is_true(json_object_get(message, "fragment"))) {
                 tree->watch_from = max_u64(tree->watch_from, tree->watch_pending);
                 tree->watch_pending = 0;
@@ -142,7 +142,7 @@ static bool take_events(struct etcd_tree *tree, const json_t *message, const str
         return true;
 }
 
-/* False: it is no message of a watch. */
+/* False: it is not a message of a watch. */
 static bool take_message(struct etcd_tree *tree, const json_t *reply)
 {
         const json_t *message = json_object_get(reply, "result");
@@ -170,7 +170,7 @@ static void on_more(struct curl_exchange *exchange)
 {
         struct etcd_call *call = (struct etcd_call *)exchange;
         struct etcd_tree *tree = call->tree;
-        /* A message may end the stream, and then this is gone. */
+        /* A message may end the stream, which frees the call. */
         while (tree->stream == call) {
                 struct span bytes = { (const char *)exchange->reply.data, exchange->reply.size };
                 int64_t size = etcd_frame_next(&tree->frame, bytes);
@@ -193,7 +193,7 @@ static void on_more(struct curl_exchange *exchange)
 
 /* --- beginning --------------------------------------------------------------------------------------------------- */
 
-/* A stream has no answer: it has ended. */
+/* A stream has no final answer: this means that it has ended. */
 static void ended(struct etcd_call *call)
 {
         struct etcd_tree *tree = call->tree;
@@ -232,7 +232,7 @@ uint64_t etcd_stream_tick(struct etcd_tree *tree, uint64_t now_ms)
         if (now_ms < tree->stream_at_ms)
                 return tree->stream_at_ms;
         if (!etcd_is_ready(tree, now_ms))
-                return UINT64_MAX; /* whoever makes it ready wakes us */
+                return UINT64_MAX; /* the tree is not ready; whoever makes it ready wakes us */
         etcd_stream_stop(tree);
         begin(tree);
         return tree->stream_at_ms;

@@ -10,7 +10,7 @@
 #include "base/numbers.h"
 #include "coord/etcd/txn_private.h"
 
-/* --- making one -------------------------------------------------------------------------------------------------- */
+/* --- making a transaction ---------------------------------------------------------------------------------------- */
 
 struct txn_node *txn_look(struct etcd_txn *txn, const char *path)
 {
@@ -25,12 +25,12 @@ struct txn_node *txn_look(struct etcd_txn *txn, const char *path)
         return node;
 }
 
-/* False: it stands at the top. */
+/* False: the node is at the top. */
 static bool parent_of(const char *path, char ret_parent[COORD_PATH_MAX])
 {
         const char *slash = strrchr(path, '/');
         size_t size = slash ? (size_t)(slash - path) : 0;
-        memmove(ret_parent, path, size); /* they may be the same */
+        memmove(ret_parent, path, size); /* both may be the same buffer */
         ret_parent[size] = 0;
         return slash != NULL;
 }
@@ -39,7 +39,7 @@ static void add_op(struct etcd_txn *txn, struct txn_op op)
 {
         char parent[COORD_PATH_MAX];
         txn->ops[txn->ops_count++] = op;
-        /* If they have to be made, one answer says which of them are missing. */
+        /* One answer shows which of the parents are missing, if they must be made. */
         for (bool has = parent_of(op.path, parent); has && op.makes_parents && etcd_depth(op.path) <= ETCD_DEPTH_MAX;
                 has = parent_of(parent, parent))
                 (void)txn_look(txn, parent);
@@ -114,7 +114,7 @@ struct coord_stat etcd_txn_stat(const struct etcd_txn *txn, unsigned which)
 
 /* --- executing the operations on what is known ------------------------------------------------------------------- */
 
-/* Whether it is there after the operations so far; if nobody knows, it is as `expected`, which then must be so. */
+/* Whether the node exists after the operations so far.  If that is unknown, `expected` is assumed and compared. */
 static bool is_there(struct txn_node *node, bool expected)
 {
         if (node->is_made || node->is_deleted)
@@ -129,7 +129,7 @@ static bool is_there(struct txn_node *node, bool expected)
 
 static int make(struct etcd_txn *txn, struct txn_node *node, uint64_t owner, struct span data)
 {
-        /* A key that is put again keeps its creation id, in one transaction. */
+        /* In one transaction, a key that is deleted and put again would keep its creation id. */
         if (node->is_deleted) {
                 txn->why = "etcd cannot delete a node and make it anew in one step";
                 return -ENOTSUP;
@@ -140,7 +140,7 @@ static int make(struct etcd_txn *txn, struct txn_node *node, uint64_t owner, str
         return 0;
 }
 
-/* Whether it can have children; makes it if it is not there. */
+/* Whether the node can have children; makes it if it is missing. */
 static int stand_on(struct etcd_txn *txn, const char *path, bool makes_parents)
 {
         char above[COORD_PATH_MAX];
@@ -159,8 +159,8 @@ static int stand_on(struct etcd_txn *txn, const char *path, bool makes_parents)
         return 0;
 }
 
-/* The name with its number.  If what is there cannot be one, or nobody has made one yet, it is the one above every
- * number that a child has, so that nobody comes before those who were there. */
+/* Appends the number to the name.  If the sequence is missing or invalid, the number is one above every number that a
+ * child has, so that nobody overtakes the children that exist. */
 static int number_it(struct etcd_txn *txn, const char *path)
 {
         uint64_t number = max_u64(txn->has_sequence ? txn->sequence_read : 0, txn->has_names ? txn->above_names : 0);
@@ -171,7 +171,7 @@ static int number_it(struct etcd_txn *txn, const char *path)
         txn->sequence = number;
         (void)snprintf(txn->made, sizeof(txn->made), "%s%010" PRIu64, path, number);
         if (txn->numbered && strcmp(txn->numbered->path, txn->made) != 0) {
-                /* That of an earlier try, whose number somebody else has taken. */
+                /* The name of an earlier attempt, whose number another process has taken. */
                 (void)snprintf(txn->numbered->path, sizeof(txn->numbered->path), "%s", txn->made);
                 txn->numbered->seen = TXN_UNREAD;
         }
@@ -191,7 +191,7 @@ static int create(struct etcd_txn *txn, const struct txn_op *op)
         if (r)
                 return r;
         if (txn_must_read(txn))
-                return 0; /* nobody can say yet */
+                return 0; /* unknown yet */
         if (txn->is_sequential) {
                 r = number_it(txn, path);
                 if (r)
@@ -224,7 +224,7 @@ static int check_version(struct txn_node *node, uint64_t version)
         return 0;
 }
 
-/* Appends the names of those of its children that the operations so far have deleted. */
+/* Collects the children that the operations so far have deleted. */
 static void spare_children(struct etcd_txn *txn, struct txn_node *node)
 {
         size_t size = strlen(node->path);
@@ -316,7 +316,7 @@ bool txn_must_read(const struct etcd_txn *txn)
                 return false;
         if (txn->sequence_seen == TXN_UNREAD || (txn->wants_names && !txn->has_names))
                 return true;
-        /* Without a sequence that can be, the names of the children are needed, if there can be any. */
+        /* Without a valid sequence the names of the children are needed, if there can be any. */
         for (unsigned i = 0; i < txn->nodes_count; i++)
                 if (!strcmp(txn->nodes[i]->path, txn->parent) && txn->nodes[i]->seen == TXN_ABSENT)
                         return false;

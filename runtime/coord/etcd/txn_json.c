@@ -1,4 +1,4 @@
-/* Transactions as JSON, and their answers. */
+/* txn_json.c: transactions as JSON, and their answers. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ static void put_compare(
         buffer_put(body, "}", 1);
 }
 
-/* That nothing is in [from, to). */
+/* Compares that no key is in [from, to). */
 static void put_nothing(struct buffer *body, const struct buffer *from, const struct buffer *to)
 {
         next_item(body);
@@ -54,7 +54,8 @@ static int compare_texts(const void *a, const void *b)
         return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* It has no children but those that go as well: nothing stands before, between and after these. */
+/* Compares that the node has no children except those that are deleted as well: nothing before, between and after
+ * them. */
 static void put_empty(const struct etcd_txn *txn, const struct txn_node *node, struct buffer *body)
 {
         struct buffer from = { 0 }, to = { 0 };
@@ -68,7 +69,7 @@ static void put_empty(const struct etcd_txn *txn, const struct txn_node *node, s
                 put_nothing(body, &from, &to);
                 buffer_clear(&from);
                 buffer_put(&from, to.data, to.size);
-                buffer_put(&from, "", 1); /* the key after it */
+                buffer_put(&from, "", 1); /* the first key after it */
         }
         buffer_clear(&to);
         etcd_name_children(&to, txn->prefix, node->path);
@@ -116,7 +117,7 @@ static void put_compares(const struct etcd_txn *txn, struct buffer *body)
 
 /* --- writing ----------------------------------------------------------------------------------------------------- */
 
-/* A set leaves the lease as it is. */
+/* A set keeps the lease of the key. */
 static void put_put(struct etcd_txn *txn, const struct buffer *key, struct span data, uint64_t lease, bool is_new,
         struct buffer *body)
 {
@@ -174,7 +175,7 @@ static void put_range(struct buffer *body, const struct buffer *key, const char 
         buffer_printf(body, "%s}}", more);
 }
 
-/* What the operations' nodes are afterwards. */
+/* Reads the operations' nodes as they are afterwards. */
 static void put_results(struct etcd_txn *txn, struct buffer *body)
 {
         struct buffer key = { 0 };
@@ -268,7 +269,7 @@ void etcd_txn_build(struct etcd_txn *txn, uint64_t lease, struct buffer *body)
 
 /* --- answers ----------------------------------------------------------------------------------------------------- */
 
-/* The kvs of the range that stands there; NULL: none does.  An empty one has no list. */
+/* The kvs of the range at that index; NULL: no kvs.  An empty range has no list. */
 static const json_t *range_at(const json_t *responses, size_t at, bool *ret_is_range)
 {
         const json_t *range = json_object_get(json_array_get(responses, at), "response_range");
@@ -288,7 +289,7 @@ static bool read_node(const json_t *kvs, struct txn_node *node)
         return true;
 }
 
-/* A value that is no number is no sequence, but it is known when it was written. */
+/* A value that is not a number is no sequence, but its version is known. */
 static bool read_sequence(struct etcd_txn *txn, const json_t *kvs)
 {
         struct buffer text = { 0 };
@@ -428,7 +429,7 @@ enum etcd_txn_verdict etcd_txn_read(struct etcd_txn *txn, const json_t *reply)
         const json_t *responses = json_object_get(reply, "responses");
         if ((succeeded && !json_is_boolean(succeeded)) || (responses && !json_is_array(responses)))
                 return ETCD_TXN_BROKEN;
-        /* One that compares nothing succeeds. */
+        /* A transaction without comparisons always succeeds. */
         if (txn->only_reads && !json_is_true(succeeded))
                 return ETCD_TXN_BROKEN;
         return json_is_true(succeeded) && !txn->only_reads ? take_results(txn, responses) : learn(txn, responses);

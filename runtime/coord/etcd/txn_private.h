@@ -1,4 +1,4 @@
-/* txn_private.h: what deciding on operations (txn.c) and writing and reading JSON (txn_json.c) share. */
+/* txn_private.h: shared by txn.c (decides on operations) and txn_json.c (writes and reads JSON). */
 #ifndef QUIVER_COORD_ETCD_TXN_PRIVATE_H
 #define QUIVER_COORD_ETCD_TXN_PRIVATE_H
 
@@ -6,11 +6,11 @@
 #include "coord/etcd/names.h"
 #include "coord/etcd/txn.h"
 
-/* Somebody else was faster this often: it is not to be. */
+/* Another process was faster this often: the request fails. */
 #define TXN_ATTEMPTS_MAX 64u
 #define TXN_NODES_MAX    (2 * COORD_MULTI_MAX + ETCD_DEPTH_MAX + 1)
 #define TXN_READS_MAX    (2 * TXN_NODES_MAX + 3)
-/* Of children: enough to see one that stays. */
+/* Children to read: enough to see one that is not deleted. */
 #define TXN_CHILDREN_READ (COORD_MULTI_MAX + 1)
 #define SEQUENCE_MAX      UINT64_C(9999999999) /* ten digits */
 
@@ -24,22 +24,22 @@ struct txn_op {
         unsigned flags;
         bool makes_parents;
         struct coord_stat stat;
-        bool has_stat; /* its node is there at the end */
+        bool has_stat; /* its node exists at the end */
 };
 
 struct txn_node {
         char path[COORD_PATH_MAX];
         /* as read */
         enum txn_seen seen;
-        uint64_t version; /* as coord.h counts: from 0 */
+        uint64_t version; /* counted from 0, as in coord.h */
         uint64_t lease;
         bool has_children_read;
-        struct strings children; /* some of them */
-        /* what must be so for the operations to succeed */
+        struct strings children; /* some of the children */
+        /* what must be true for the operations to succeed */
         bool must_be_absent, must_be_there, must_be_permanent, must_be_empty, must_have_version;
         uint64_t must_version;
         struct strings spared; /* must_be_empty: children that are deleted as well */
-        /* what it has become */
+        /* the result of the operations so far */
         bool is_made, is_deleted;
         uint64_t sets;
         uint64_t owner;
@@ -59,35 +59,35 @@ struct etcd_txn {
         unsigned ops_count;
         struct txn_node *nodes[TXN_NODES_MAX];
         unsigned nodes_count;
-        /* of a sequential create */
+        /* for a sequential create */
         bool is_sequential;
         char parent[COORD_PATH_MAX];
         char made[COORD_PATH_MAX];
-        struct txn_node *numbered; /* it */
+        struct txn_node *numbered; /* the node with the number */
         enum txn_seen sequence_seen;
-        bool has_sequence; /* it is there and can be */
+        bool has_sequence; /* the sequence exists and is valid */
         uint64_t sequence_read, sequence_changed;
-        uint64_t sequence; /* what it gets */
+        uint64_t sequence; /* the value that it gets */
         bool wants_names;
-        bool has_names; /* all names of children were read, and the next number above theirs is: */
+        bool has_names; /* all names of children were read, and above_names is the next number above theirs */
         uint64_t above_names;
-        /* what is under way */
+        /* the transaction under way */
         bool only_reads;
         struct txn_read reads[TXN_READS_MAX];
         unsigned reads_count, writes_count;
         unsigned attempts;
-        /* what came of it */
+        /* the result */
         int status;
         unsigned which;
         const char *why;
 };
 
-/* Executes the operations on what is known; what is not known is taken to be as it has to be.  0, or the error of the
- * first that fails, which `which` and `why` name. */
+/* Executes the operations on what is known; unknown state is assumed to be as required.  0, or the error of the first
+ * operation that fails, named by `which` and `why`. */
 int txn_simulate(struct etcd_txn *txn);
 /* Whether everything that the error depends on was read. */
 bool txn_is_certain(const struct etcd_txn *txn);
-/* Whether it has to be read before anything can be written. */
+/* Whether something must be read before anything can be written. */
 bool txn_must_read(const struct etcd_txn *txn);
 struct txn_node *txn_look(struct etcd_txn *txn, const char *path);
 

@@ -13,9 +13,9 @@
 struct etcd_watch {
         struct etcd_watch *next;
         enum etcd_watch_kind kind;
-        unsigned reads;  /* under way */
-        uint64_t since;  /* changes after this revision are told; 0: none are */
-        uint64_t latest; /* of the changes that came while reads were under way */
+        unsigned reads;  /* reads under way */
+        uint64_t since;  /* changes after this revision are reported; 0: none */
+        uint64_t latest; /* the latest change while reads were under way */
         char path[];
 };
 
@@ -38,7 +38,7 @@ static void tell(struct etcd_watches *watches, struct etcd_watch *watch)
         char path[COORD_PATH_MAX];
         (void)snprintf(path, sizeof(path), "%s", watch->path);
         if (watch->reads)
-                watch->since = 0; /* told once; the reads under way arm it again */
+                watch->since = 0; /* one-shot; the reads under way arm it again */
         else
                 drop(watches, watch);
         watches->tell(watches->self, path);
@@ -64,7 +64,7 @@ void etcd_watch_end(struct etcd_watches *watches, struct etcd_watch *watch, uint
         if (!watch)
                 return;
         watch->reads--;
-        /* Whoever read first is told of the first change. */
+        /* The earliest reader determines which change is reported. */
         if (revision)
                 watch->since = watch->since ? min_u64(watch->since, revision) : revision;
         if (watch->since && watch->latest > watch->since)

@@ -7,7 +7,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* A socket's name holds 107 bytes; through the folder's descriptor every path fits. */
+/* A socket's name holds 107 bytes, so the path goes through the folder's descriptor. */
 static struct sockaddr_un address(const struct folder *folder, const uint8_t nonce[TREE_NONCE_SIZE])
 {
         struct sockaddr_un to = { .sun_family = AF_UNIX };

@@ -1,7 +1,7 @@
 /* bell.h: how the processes tell each other that the log has grown.
  *
- * Each has a datagram socket bell-NONCE.  A message says nothing but "look": if it does not fit, there are others that
- * have not been read yet.  Sent after the append, never waited for. */
+ * Each process has a datagram socket bell-NONCE.  A message has no content: if the queue is full, unread ones have the
+ * same effect.  Sent after the append, never waited for. */
 #ifndef QUIVER_COORD_LOCAL_BELL_H
 #define QUIVER_COORD_LOCAL_BELL_H
 
@@ -9,9 +9,9 @@
 
 /* Returns a socket, or -errno. */
 int local_bell_open(const struct folder *folder, const uint8_t nonce[TREE_NONCE_SIZE], struct error *error);
-/* Reads all that is there. */
+/* Reads all messages. */
 void local_bell_drain(int fd);
-/* Rings every session but `own_id`. */
+/* Rings every session except `own_id`. */
 void local_bell_ring(const struct folder *folder, const struct local_tree *tree, uint64_t own_id);
 
 #endif

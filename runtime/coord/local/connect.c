@@ -1,4 +1,4 @@
-/* Opening and leaving the folder. */
+/* connect.c: opens and leaves the folder. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static void bell_close(struct worker *worker)
 int worker_session_open(struct worker *worker, struct error *error)
 {
         struct own_session *own = &worker->own;
-        /* Locked before anybody can know of it: what is not locked is dead. */
+        /* Locked before any other process can see it: an unlocked session file counts as dead. */
         int r = own_session_hold(own, &worker->folder, worker->session_ms, clock_boot_ms(), error);
         if (r)
                 return r;

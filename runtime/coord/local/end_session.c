@@ -1,4 +1,4 @@
-/* Ends the session of a process that is gone, from outside. */
+/* end_session.c: ends the session of a process that is gone, from outside. */
 #include "coord/local/end_session.h"
 
 #include <errno.h>
@@ -37,7 +37,7 @@ static int end_session(struct local_session_end *ending, struct replica *replica
 {
         const struct tree_session *session = tree_session_find(&replica->tree, ending->nonce);
         if (!session)
-                return 0; /* has ended */
+                return 0; /* the session has already ended */
         int r = replica_session_end(replica, session->id, &ending->error);
         if (!r)
                 r = log_sync(&replica->log, &ending->error);

@@ -46,7 +46,7 @@ static int open_above(const char *where, struct error *error)
                                 error, -EINVAL, "%s: the folder above it does not exist; make it first", where);
                 return failed(error, where);
         }
-        /* Whoever can write to the folder above can put another folder in the place of ours. */
+        /* Anybody who can write to the parent folder could replace ours. */
         int fd = file_trust_open(where, FILE_TRUST_FOLDER_ABOVE, &trust, error);
         if (fd < 0)
                 return error_prefix(error, fd, "%s", where);

@@ -48,7 +48,7 @@ static bool is_id(const char *text)
         return strlen(text) == IDENTITY_ID_MAX - 1 && strspn(text, "0123456789abcdef") == IDENTITY_ID_MAX - 1;
 }
 
-/* The next line of `*at`, without its end; "" behind the last one. */
+/* Takes the next line from *at, without its newline; "" after the last one. */
 static void take_line(char **at, char *ret_line, size_t size)
 {
         size_t length = strcspn(*at, "\n");
@@ -80,7 +80,8 @@ static bool read_file(int folder, struct identity_facts *ret_facts, char ret_id[
         return true;
 }
 
-/* Whole or not at all, under a name of its own first.  `is_new`: does not replace one that another process made. */
+/* Writes a temporary file and renames it, so that it is complete or missing.  `is_new`: does not replace another
+ * process's file. */
 static bool write_file(int folder, const char *id, const struct identity_facts *facts, bool is_new)
 {
         char name[64];
@@ -109,7 +110,7 @@ bool identity_ensure(int fd, const struct identity_facts *facts, char ret_id[IDE
         if (!read_file(fd, &recorded, id)) {
                 if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
                         return false;
-                /* Another process may be first: then its id counts. */
+                /* Another process may have been first: then its id counts. */
                 if (!write_file(fd, units_hex(id, random, sizeof(random)), facts, true) && errno != EEXIST)
                         return false;
                 if (!read_file(fd, &recorded, id))
@@ -117,7 +118,7 @@ bool identity_ensure(int fd, const struct identity_facts *facts, char ret_id[IDE
         }
         if (!is_same_machine(&recorded, facts))
                 return false;
-        /* What has changed is noted, so that the next change finds something that it knows. */
+        /* Changed facts are recorded, so that the folder is still recognised after the next change. */
         if (memcmp(&recorded, facts, sizeof(recorded)) != 0)
                 (void)write_file(fd, id, facts, false);
         memcpy(ret_id, id, IDENTITY_ID_MAX);

@@ -1,7 +1,7 @@
-/* job.h: what the loop and the worker's thread say to each other.
+/* job.h: the messages between the loop and the worker's thread.
  *
- * A job has its own copies of everything, so that the loop can give a request up at any time: it then only forgets whom
- * to tell. */
+ * A job has its own copies of everything, so the loop can give up a request at any time: it only clears the job's
+ * `request`. */
 #ifndef QUIVER_COORD_LOCAL_JOB_H
 #define QUIVER_COORD_LOCAL_JOB_H
 
@@ -25,32 +25,32 @@ enum job_kind {
 struct job {
         struct job *next;
         enum job_kind kind;
-        struct arena_chunk *memory; /* of everything that is pointed to */
+        struct arena_chunk *memory; /* owns everything that the job points to */
         int status;
         struct error error;
 
-        /* REQUEST.  `request` is the loop's alone; NULL: nobody waits for it any more. */
+        /* REQUEST.  `request` is used by the loop only; NULL: nobody waits for it any more. */
         struct coord_request *request;
         unsigned op;
-        uint64_t session; /* under which it was started; 0: whichever there is.  SESSION: which */
+        uint64_t session; /* REQUEST: the session in which it was started, 0: any.  SESSION: which one */
         const char *path; /* GET, CHILDREN, CHANGED */
         bool watch;
-        struct tree_change change; /* the others */
+        struct tree_change change; /* all other requests */
         struct span data;
         struct coord_stat stat;
         const char **names;
         uint32_t names_count;
 
-        uint64_t at_ms;         /* BEAT: when the loop said so */
+        uint64_t at_ms;         /* BEAT: when the loop sent it */
         enum coord_state state; /* SESSION */
-        char *url;              /* OPENED: malloc'd; the receiver's */
+        char *url;              /* OPENED: malloc'd; the receiver frees it */
 };
 
 struct job *job_new(enum job_kind kind);
 void job_free(struct job *job);
-/* From a request that coord.c has checked. */
+/* Copies a request that coord.c has checked. */
 struct job *job_from_request(struct coord_request *request);
-/* Puts the reply where the request's owner will find it. */
+/* Fills in the reply of the job's request. */
 void job_reply(struct job *job);
 
 struct job_list {
@@ -60,7 +60,7 @@ struct job_list {
 
 void job_add(struct job_list *list, struct job *job);
 struct job *job_take(struct job_list *list);
-/* All of `from`, after what is in `list`. */
+/* Appends all jobs of `from` to `list`. */
 void job_move(struct job_list *list, struct job_list *from);
 
 #endif

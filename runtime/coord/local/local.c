@@ -1,10 +1,9 @@
-/* The loop's side of the driver: hands jobs to the worker, tells its owner what comes back.
+/* local.c: the loop's side of the driver: passes jobs to the worker, and reports results to the owner.
  *
- *         worker.c   the thread: what it waits for, one turn        connect.c  into the folder and out of it
- *         execute.c  one request                                    watch.c    what somebody wants to hear about
+ *         worker.c   the thread: what it waits for, one turn        connect.c  opens and leaves the folder
+ *         execute.c  one request                                    watch.c    watched nodes
  *         replica.c  the tree, kept by reading the log              tree.c     the tree     log.c  the log
- *         session.c  which processes live                           bell.c     ringing      folder.c  where it all is
- */
+ *         session.c  which processes live                           bell.c     ringing      folder.c  the folder */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,17 +22,17 @@
 #define SESSION_DEFAULT_MS 10000u
 #define SESSION_MIN_MS     100u
 #define SESSION_MAX_MS     (5u * 60u * 1000u)
-#define BEATS              3u /* heartbeats within a session's timeout */
+#define BEATS              3u /* per session timeout */
 
 struct local_coord {
-        struct coord coord; /* first */
+        struct coord coord; /* must be first */
         struct worker worker;
         bool has_worker;
         uv_async_t async;
-        uv_timer_t timer; /* heartbeats, and requests that have waited for too long */
+        uv_timer_t timer; /* for heartbeats and request deadlines */
         unsigned handles;
         uint64_t beat_due_ms;
-        struct coord_open *open; /* until it is finished */
+        struct coord_open *open; /* the open request, until it is finished */
         bool is_closing;
         void (*closed)(void *self);
         void *closed_self;
@@ -63,7 +62,7 @@ static void on_handle_closed(uv_handle_t *handle)
                 closed(self);
 }
 
-/* The worker is gone: ends what was under way. */
+/* The worker is gone: finishes everything under way. */
 static void end(struct local_coord *local)
 {
         struct job_list left = { 0 };
@@ -98,7 +97,7 @@ static void forget(struct coord_request *request)
         request->driver = NULL;
 }
 
-/* --- what the worker says ---------------------------------------------------------------------------------------- */
+/* --- messages from the worker ------------------------------------------------------------------------------------ */
 
 static void opened(struct local_coord *local, struct job *job)
 {
@@ -109,7 +108,7 @@ static void opened(struct local_coord *local, struct job *job)
         open->request.status = job->status;
         open->request.error = job->error;
         if (job->status) {
-                begin_end(local); /* done() is called when the thread and the handles are gone */
+                begin_end(local); /* the open request is finished when the thread and the handles are gone */
                 return;
         }
         local->open = NULL;
@@ -119,7 +118,7 @@ static void opened(struct local_coord *local, struct job *job)
         coord_finish(&open->request, 0);
 }
 
-/* Requests of a session that is over, whether the worker has seen them or not. */
+/* Fails requests of a session that is over, whether the worker has seen them or not. */
 static void fail_orphans(struct local_coord *local, uint64_t session)
 {
         struct coord_request *request = local->coord.requests;
@@ -131,7 +130,7 @@ static void fail_orphans(struct local_coord *local, uint64_t session)
                 }
                 forget(request);
                 coord_finish_error(request, -EOWNERDEAD, "the session expired before it was done");
-                /* Requests that done() has started belong to no session yet. */
+                /* done() may have changed the list.  Requests that it started belong to no session yet. */
                 request = local->coord.requests;
         }
 }
@@ -200,7 +199,7 @@ static void hear_all(struct local_coord *local)
         if (local->has_worker)
                 worker_take(&local->worker, &list);
         while ((job = job_take(&list))) {
-                /* Its owner may have closed the tree in the middle of this: then nobody wants to hear more. */
+                /* If the owner closes the tree in a callback, it gets no further events. */
                 is_stopped |= job->kind == JOB_STOP;
                 if (!local->is_closing)
                         hear(local, job);
@@ -227,7 +226,7 @@ static void on_handed(void *self)
 static void on_timer(uv_timer_t *timer)
 {
         struct local_coord *local = timer->data;
-        /* A loop that was stopped first hears the answers that it has had for long. */
+        /* After a pause of the process, answers that have arrived are handled before deadlines. */
         hear_all(local);
         if (local->is_closing)
                 return;
@@ -276,7 +275,7 @@ static void local_open(uv_loop_t *loop, struct coord_open *open)
                 open->request.status = worker_start(worker, &open->request.error);
                 local->has_worker = !open->request.status;
         }
-        /* A refused request is finished on the loop, like every other. */
+        /* Even a refused open is finished from the loop, never inside the call. */
         if (open->request.status)
                 (void)uv_async_send(&local->async);
 }
@@ -285,7 +284,7 @@ static void local_start(struct coord *coord, struct coord_request *request)
 {
         struct local_coord *local = (struct local_coord *)coord;
         if (local->is_closing)
-                return; /* it is cancelled with the others */
+                return; /* cancelled together with the others */
         struct job *job = job_from_request(request);
         job->session = coord->session;
         request->driver = job;

@@ -163,7 +163,7 @@ static uint32_t number_at(const uint8_t *at)
         return value;
 }
 
-/* A whole record at the beginning of these bytes? */
+/* Whether these bytes begin with a complete record. */
 static bool is_record(const struct log *log, const uint8_t *at, size_t size)
 {
         if (size < FRAME_SIZE || memcmp(at, log->mark, LOG_MARK_SIZE) != 0)
@@ -173,7 +173,8 @@ static bool is_record(const struct log *log, const uint8_t *at, size_t size)
                (uint32_t)crc32(0, at + FRAME_SIZE, payload) == number_at(at + LOG_MARK_SIZE + 4);
 }
 
-/* The first whole record: what lies before it was cut short, since another was appended after it. */
+/* Finds the first complete record.  Bytes before it are a record that was cut short, because another was appended after
+ * it. */
 static const uint8_t *find_record(const struct log *log, size_t *ret_size)
 {
         if (!log->read.data)

@@ -39,7 +39,7 @@ static struct tree_session read_session(struct reader *r)
         return session;
 }
 
-/* By everybody alike: whoever reads this log sees the same tree. */
+/* Every process skips the same records, so all see the same tree. */
 static void pass_over(const struct replica *replica, const char *what)
 {
         log_event(LEVEL_WARN, "coordination-value", "driver=local log=log-%u text=%s hint=%s", replica->log.number,
@@ -82,7 +82,7 @@ static bool read_change(struct reader *r, struct tree_change *change, struct coo
         return true;
 }
 
-/* Ours: whoever waits for it wants to know. */
+/* The record is ours: copies its results for the caller that waits. */
 static void answer(struct replica *replica, const struct tree_change *change)
 {
         struct tree_change *own = replica->own_change;
@@ -110,7 +110,7 @@ static void apply_change(struct replica *replica, struct reader *r, bool is_own)
         }
 }
 
-/* Never back: an id is given once. */
+/* Never moves back: an id is given only once. */
 static void read_next_id(struct replica *replica, uint64_t next_id)
 {
         if (next_id >= replica->tree.next_id && next_id < TREE_ID_MAX)
@@ -119,7 +119,7 @@ static void read_next_id(struct replica *replica, uint64_t next_id)
                 pass_over(replica, "the next id");
 }
 
-/* A record that this version does not know, or that says nothing, is passed over: by everybody alike. */
+/* Skips a record that this version does not know or that is invalid; every process does the same. */
 static void apply(struct replica *replica, struct span payload)
 {
         struct reader r;
@@ -164,7 +164,7 @@ static void apply(struct replica *replica, struct span payload)
         replica->has_changed = true;
 }
 
-/* --- a log of what is true now ------------------------------------------------------------------------------------ */
+/* --- a new log with the current state ---------------------------------------------------------------------------- */
 
 static void begin(struct buffer *b, enum record_kind kind, uint64_t writer, uint64_t call)
 {
@@ -183,7 +183,7 @@ static void put_session(struct buffer *b, const struct tree_session *session)
         buffer_put_u64(b, session->started);
 }
 
-/* Parents before children. */
+/* Parents come before their children. */
 static void draft_nodes(struct log_draft *draft, struct buffer *b, const struct tree_node *node)
 {
         begin(b, RECORD_NODE, 0, 0);
@@ -219,8 +219,8 @@ static int write_log(const struct local_tree *tree, int dir_fd, unsigned number,
 
 /* --- moving along ------------------------------------------------------------------------------------------------- */
 
-/* Opens the newest log; makes the first, or the one after a sealed one, if nobody has.  Old ones are removed two late:
- * whoever is about to make one that others have long left behind must see the newer ones. */
+/* Opens the newest log; makes the first one, or the one after a sealed log, if nobody has.  A log is removed only when
+ * it is two behind: a slow process that is about to make a log that others have left behind must find the newer one. */
 static int open_newest(struct replica *replica, unsigned after, struct error *error)
 {
         char old[32];
@@ -230,7 +230,7 @@ static int open_newest(struct replica *replica, unsigned after, struct error *er
                 if (!r && number <= after) {
                         number = after + 1;
                         r = write_log(&replica->tree, replica->dir_fd, number, error);
-                        /* Nothing can be made in a folder that was removed. */
+                        /* In a folder that was removed nothing can be made. */
                         if (r == -ENOENT)
                                 return error_set(error, -ESTALE, "the folder was removed while it was in use");
                 }
@@ -284,7 +284,7 @@ int replica_open(struct replica *replica, int dir_fd, struct error *error)
         *replica = (struct replica){ .dir_fd = dir_fd, .log.fd = -1 };
         if (getrandom(&replica->writer, sizeof(replica->writer), 0) != (ssize_t)sizeof(replica->writer))
                 abort();
-        /* A tree that was wiped and made anew goes on with larger ids, as far as the clock can tell. */
+        /* The ids of a tree that was wiped and made again continue above the old ones, as far as the clock tells. */
         tree_init(&replica->tree, clock_wall_ms() * 1000);
         int r = open_newest(replica, 0, error);
         if (!r) {
@@ -305,7 +305,7 @@ void replica_close(struct replica *replica)
 
 /* --- writing ----------------------------------------------------------------------------------------------------- */
 
-/* Until it is read back.  What came after a seal is void, and is said again in the next log. */
+/* Appends until the record is read back.  A record after a seal is void, and is appended again to the next log. */
 static int submit(struct replica *replica, const struct buffer *payload, struct error *error)
 {
         unsigned number;

@@ -15,7 +15,8 @@
 #include "base/memory.h"
 #include "base/numbers.h"
 
-/* When the process began, in ticks since boot: with the pid it names one process.  0: there is none. */
+/* The start time of the process in ticks since boot, which together with the pid identifies a process.  0: there is
+ * none. */
 static uint64_t process_started(uint64_t pid)
 {
         char path[64], text[1024];
@@ -27,7 +28,7 @@ static uint64_t process_started(uint64_t pid)
         ssize_t n = read(fd, text, sizeof(text) - 1);
         (void)close(fd);
         text[n > 0 ? n : 0] = 0;
-        /* The name may hold anything; after its parenthesis come the fields from the third on. */
+        /* The process name may contain anything; the third field begins after its closing parenthesis. */
         char *at = strrchr(text, ')');
         for (unsigned field = 2; at && field < 22; field++)
                 at = strchr(at + 1, ' ');
@@ -65,7 +66,7 @@ int own_session_hold(
 
 void own_session_beat(struct own_session *own, uint64_t now_ms)
 {
-        /* If the disk is full the heartbeat stays the old one, and that is the truth. */
+        /* If the disk is full, the old heartbeat stays, which is correct: this one was not recorded. */
         if (own->fd >= 0 && pwrite(own->fd, &now_ms, sizeof(now_ms), 0) < 0)
                 return;
 }
@@ -79,7 +80,7 @@ void own_session_drop(struct own_session *own, const struct folder *folder)
         *own = (struct own_session){ .fd = -1 };
 }
 
-/* --- the others -------------------------------------------------------------------------------------------------- */
+/* --- sessions of other processes --------------------------------------------------------------------------------- */
 
 static void peer_open_pidfd(struct peer *peer, int epoll_fd, const struct tree_session *session)
 {
@@ -88,7 +89,7 @@ static void peer_open_pidfd(struct peer *peer, int epoll_fd, const struct tree_s
         int fd = (int)syscall(SYS_pidfd_open, (pid_t)session->pid, 0);
         if (fd < 0)
                 return;
-        /* Asked after the pidfd was got: now it cannot become another process any more. */
+        /* Checked after opening the pidfd: from then on it cannot refer to another process. */
         struct epoll_event event = { .events = EPOLLIN | EPOLLONESHOT, .data.u64 = session->id };
         if (process_started(session->pid) != session->started || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0) {
                 (void)close(fd);
@@ -118,7 +119,7 @@ static void peer_free(struct peer *peer)
         free(peer);
 }
 
-/* False: there is no such file, or it is nothing that a host would have made. */
+/* False: there is no such file, or it is not one that a host would have made. */
 static bool peer_open_file(struct peer *peer, const struct folder *folder)
 {
         char name[FOLDER_NAME_MAX];
@@ -140,7 +141,7 @@ static bool peer_is_dead(struct peer *peer, const struct folder *folder, uint64_
                 return true;
         if (peer->fd >= 0 && fcntl(peer->fd, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_UNLCK)
                 return true;
-        /* What the file says counts as soon as it is seen, but never from a time that has not come. */
+        /* A heartbeat counts from when it was written, but never from the future. */
         if (peer->fd >= 0 && pread(peer->fd, &beat, sizeof(beat), 0) == (ssize_t)sizeof(beat) && beat != peer->beat) {
                 peer->beat = beat;
                 peer->counted_ms = min_u64(beat, now_ms);

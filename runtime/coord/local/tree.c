@@ -61,7 +61,7 @@ struct tree_node *tree_get(const struct local_tree *tree, const char *path)
         return node;
 }
 
-/* Where the parent's path ends in `path`. */
+/* The size of the parent's path in `path`. */
 static size_t parent_size(const char *path)
 {
         const char *slash = strrchr(path, '/');
@@ -171,11 +171,11 @@ void tree_session_end(struct local_tree *tree, uint64_t id)
 
 /* --- changes ----------------------------------------------------------------------------------------------------- */
 
-/* How to take one operation back. */
+/* What is needed to undo one operation. */
 struct undo {
         struct tree_node *made;    /* CREATE */
         struct tree_node *deleted; /* DELETE: detached, not freed */
-        struct tree_node *set;     /* SET: and what it was */
+        struct tree_node *set;     /* SET: the node, and its former value */
         char *data;
         size_t size;
 };
@@ -220,7 +220,7 @@ static struct tree_node *make(
         return node;
 }
 
-/* The parent of `path`; with those above it made where they are not there. */
+/* The parent of `path`; makes missing parents if allowed. */
 static int find_parent(struct local_tree *tree, const char *path, bool makes_parents, struct tree_node **ret_parent)
 {
         size_t size = parent_size(path);
@@ -262,7 +262,7 @@ static int apply_create(
                         op->path, parent->next_sequence++);
         else
                 (void)snprintf(change->made, sizeof(change->made), "%s", op->path);
-        /* A name that was made by hand, with digits of its own. */
+        /* Somebody made a node of that name by hand, digits included. */
         if (is_sequential && tree_get(tree, change->made))
                 return -EEXIST;
         undo->made = make(tree, parent, change->made, op->data, owner);

@@ -19,7 +19,7 @@ void watch_arm(struct watches *watches, const struct local_tree *tree, enum watc
         struct local_watch *watch = watches->first;
         while (watch && (watch->kind != kind || strcmp(watch->path, path) != 0))
                 watch = watch->next;
-        /* An earlier reader may not have been told yet that the node has changed since. */
+        /* Keeps the earlier reader's state: that reader may not have been told of a change since. */
         if (watch)
                 return;
         size_t size = strlen(path) + 1;

@@ -1,7 +1,7 @@
 /* watch.h: which nodes are watched.
  *
- * A watch remembers what its reader saw, and fires when the tree shows something else.  So no change is missed, however
- * late or seldom the log is read. */
+ * A watch remembers what its reader saw, and fires when the tree differs.  So no change is missed, however late or
+ * seldom the log is read. */
 #ifndef QUIVER_COORD_LOCAL_WATCH_H
 #define QUIVER_COORD_LOCAL_WATCH_H
 
@@ -27,7 +27,7 @@ struct watches {
         struct local_watch *first;
 };
 
-/* Arms it with what the tree has now; one that is armed keeps what its first reader saw. */
+/* Arms a watch with the tree's current state; one that is armed already keeps what its first reader saw. */
 void watch_arm(struct watches *watches, const struct local_tree *tree, enum watch_kind kind, const char *path);
 /* Removes a watch that fires and returns it; NULL: none fires.  The caller frees it. */
 struct local_watch *watch_fired(struct watches *watches, const struct local_tree *tree);

@@ -19,7 +19,7 @@
 
 /* --- trouble ----------------------------------------------------------------------------------------------------- */
 
-/* Nobody can have kept the session for us: it is over. */
+/* The session has certainly expired. */
 static void expire(struct worker *worker)
 {
         uint64_t session = worker->own.tree.id;
@@ -28,11 +28,12 @@ static void expire(struct worker *worker)
         worker_disconnect(worker);
 }
 
-/* The folder cannot be read or written.  The session is as good as its heartbeat, which is no longer written. */
+/* The folder cannot be read or written.  The session lasts as long as its last heartbeat, because no new one can be
+ * written. */
 static void trouble(struct worker *worker, int status, const struct error *error)
 {
         uint64_t now_ms = clock_boot_ms();
-        /* The first time it is the answer of the open. */
+        /* The first error is the answer to the open, and is not logged here. */
         if (worker->is_opened && strcmp(error->text, worker->told.text) != 0)
                 log_event(LEVEL_WARN, "coordination-trouble", "driver=local error=%s", LOG_QUOTE(error->text));
         worker->told = *error;
@@ -54,9 +55,9 @@ static void no_trouble(struct worker *worker)
         worker_note_session(worker, COORD_ALIVE, worker->own.tree.id);
 }
 
-/* --- one turn ---------------------------------------------------------------------------------------------------- */
+/* --- a turn of the thread ---------------------------------------------------------------------------------------- */
 
-/* Reads what is new, and looks whether the folder is still the one that others see. */
+/* Reads new records, and checks that the folder is still the one that others see. */
 static int refresh(struct worker *worker, struct error *error)
 {
         int r = replica_catch_up(&worker->replica, error);
@@ -83,7 +84,7 @@ static int end_dead_sessions(struct worker *worker, struct error *error)
         return r;
 }
 
-/* Somebody has ended our session: we were thought dead, or our guard was told to. */
+/* Another process has ended our session: it took us for dead, or our guard asked for it. */
 static int renew_session(struct worker *worker, struct error *error)
 {
         uint64_t session = worker->own.tree.id;
@@ -103,7 +104,7 @@ static int do_requests(struct worker *worker, struct error *error)
         while (!r && worker->waiting.first) {
                 struct job *job = worker->waiting.first;
                 r = worker_execute(worker, job, error);
-                /* One that has not happened waits for better times. */
+                /* A request that was not carried out waits until the folder works again. */
                 if (!r || job->status)
                         job_add(&worker->out, job_take(&worker->waiting));
         }
@@ -121,7 +122,7 @@ static void tell_watches(struct worker *worker)
         }
 }
 
-/* What was written is made safe before anybody is told. */
+/* Syncs what was written before anybody is told of it. */
 static int settle(struct worker *worker, struct error *error)
 {
         int r = 0;
@@ -180,7 +181,7 @@ static void hand_over(struct worker *worker)
         worker->handed(worker->self);
 }
 
-/* Until the first turn is over, the loop does not know whether there is a tree at all. */
+/* Reports the open after the first turn, which shows whether there is a tree at all. */
 static void tell_opened(struct worker *worker, int status, const struct error *error)
 {
         struct job *note = job_new(JOB_OPENED);
@@ -192,7 +193,7 @@ static void tell_opened(struct worker *worker, int status, const struct error *e
                 note->error = *error;
         }
         worker->is_opened = true;
-        /* Before the session that it may have brought. */
+        /* The open is reported before a session that the same turn began. */
         struct job_list later = worker->out;
         worker->out = (struct job_list){ 0 };
         worker_note(worker, note);
@@ -281,7 +282,7 @@ int worker_start(struct worker *worker, struct error *error)
         if (worker->wake_fd < 0 || worker->epoll_fd < 0 ||
                 epoll_ctl(worker->epoll_fd, EPOLL_CTL_ADD, worker->wake_fd, &event) < 0)
                 return error_set(error, -errno, "coordination: %s", strerror(errno));
-        /* Signals are the loop's affair. */
+        /* Signals are handled on the loop's thread. */
         thread_signals_of_others(&all);
         (void)pthread_sigmask(SIG_BLOCK, &all, &before);
         int r = pthread_create(&worker->thread, NULL, worker_main, worker);

@@ -1,4 +1,4 @@
-/* Ending the session of a host that is gone: whoever knows its nonce may.
+/* end_session.c: ends the session of a host that is gone; knowing its nonce is the permission.
  *
  *         token: NUMBER-NONCE */
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "coord/session_end.h"
 
 struct redis_session_end {
-        struct session_end base; /* first */
+        struct session_end base; /* must be first */
         char number[24];
         char nonce[REMOTE_NONCE_DIGITS + 1];
 };
@@ -70,7 +70,7 @@ static void on_ended_through(struct tree_op *op)
                 coord_finish(&end->request, 0);
 }
 
-/* Over a connection that is there: a new one would cost time that the tasks of a dead host wait for. */
+/* Uses an open connection: a new one would cost time, while the tasks of the dead host wait. */
 static void ask_through(struct redis_tree *tree, const struct redis_session_end *ending, struct coord_end_session *end)
 {
         struct tree_op *op = rtree_finish_op(tree, ending->number, ending->nonce, on_ended_through);

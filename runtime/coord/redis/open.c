@@ -1,4 +1,4 @@
-/* The driver: opens and closes a tree and its connection. */
+/* open.c: the driver: opens and closes a tree and its connection. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -62,7 +62,7 @@ void rtree_close(struct coord *coord, void (*closed)(void *self), void *self)
                         rtree_finish_op(tree, tree->number, tree->nonce, session_finished), coord->session_ms / 2);
 }
 
-/* A session is ended before the connection is. */
+/* The session is ended before the connection is closed. */
 static void close_connection(struct remote *remote)
 {
         if (!remote->has_session)
@@ -91,7 +91,7 @@ static void on_look(void *self)
 static void on_state(void *self, bool is_up, const char *text)
 {
         struct redis_tree *tree = self;
-        /* At first the opener waits for the session anyway; a visitor has none. */
+        /* Logged for hosts only: a visitor has no session, and at first the opener waits for it anyway. */
         if (tree->redis && !tree->remote.coord.is_visitor)
                 log_event(LEVEL_INFO, "coordination-redis", "up=%d text=%s", is_up, LOG_QUOTE(text));
         if (is_up)
@@ -132,7 +132,8 @@ static void on_connected(struct redis_open *open, int status)
         }
         tree->redis = open->redis;
         tree->remote.refusal.text[0] = 0;
-        /* Others wait for the first answer to a heartbeat: a user may log in and yet lack the rights to go on. */
+        /* A visitor is open once connected.  Others wait for the first answered heartbeat, because a user may log in
+         * and yet lack rights. */
         if (tree->remote.coord.is_visitor)
                 tree->opening_by_ms = 0;
         remote_flush(&tree->remote);
@@ -180,7 +181,7 @@ static uint64_t tick(struct remote *remote, uint64_t now_ms)
 
 /* --- opening ----------------------------------------------------------------------------------------------------- */
 
-/* Where the tree is: the store's Redis, or one of its own. */
+/* The tree is in the store's Redis, or in one of its own. */
 static int choose_redis(struct redis_tree *tree, const struct coord_options *options, struct error *error)
 {
         bool is_stores = !strcmp(options->url, "redis");

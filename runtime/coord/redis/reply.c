@@ -1,4 +1,4 @@
-/* What the scripts answer: a word, the keys they changed, and what was asked for. */
+/* reply.c: the scripts' answers: a word, the changed keys, and the result. */
 #include <errno.h>
 #include <string.h>
 

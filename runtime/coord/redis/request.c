@@ -1,4 +1,4 @@
-/* Requests as scripts.  One that writes is fenced by its session and waits until there is one; reads need none. */
+/* request.c: requests as scripts.  A write is fenced by its session and waits until there is one; reads need none. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "coord/redis/redis_tree.h"
 
-/* --- making them ------------------------------------------------------------------------------------------------- */
+/* --- making calls ------------------------------------------------------------------------------------------------ */
 
 static void get_answered(struct tree_op *op);
 static void children_answered(struct tree_op *op);
@@ -49,7 +49,7 @@ static struct tree_op *make_write(struct redis_tree *tree, struct coord_request 
         struct tree_op *op = rtree_op_new(tree, TREE_WRITE, write_answered);
         const char *path = coord_op_path(request);
         op->needs_session = !tree->remote.coord.is_visitor;
-        /* The session's number and nonce are filled in when the op is sent: there may be no session yet. */
+        /* The session's number and nonce are filled in when the call is sent: there may be no session yet. */
         rtree_op_text(op, "0");
         rtree_op_text(op, "");
         if (request->op == COORD_OP_CREATE) {
@@ -76,7 +76,7 @@ static struct tree_op *make_get(struct redis_tree *tree, const struct coord_get 
         return op;
 }
 
-/* If the node is not there, its creation is to be told, too: so the node itself is watched as well. */
+/* The node itself is watched as well, because its creation must be reported if it is missing. */
 static struct tree_op *make_children(struct redis_tree *tree, const struct coord_children *children)
 {
         struct tree_op *op = rtree_op_new(tree, TREE_CHILDREN, children_answered);
@@ -137,7 +137,7 @@ void rtree_request_send(struct remote *remote, struct coord_request *request)
 
 /* --- answers ----------------------------------------------------------------------------------------------------- */
 
-/* An op that has ended: its request is finished first, then its watches are told. */
+/* A call that has ended: its request is finished first, then its watches. */
 struct ended {
         struct redis_tree *tree;
         struct coord_request *request;
@@ -159,7 +159,7 @@ static void end_watches(const struct ended *ended, bool is_armed, bool is_second
         rtree_watch_end(ended->tree, ended->watch[1], is_second_armed);
 }
 
-/* After -ECONNREFUSED and the like the op was never sent, and its time is over. */
+/* After -ECONNREFUSED and the like the call was never sent, and its deadline has passed. */
 static int failure(const struct tree_op *op)
 {
         int status = op->command.status;
@@ -175,7 +175,7 @@ static void fail(struct tree_op *op, int status, const char *text)
         end_watches(&ended, false, false);
 }
 
-/* A read that was lost is read again, as long as there is time. */
+/* A lost read is repeated before its deadline. */
 static bool read_again(struct tree_op *op)
 {
         int status = op->command.status;
@@ -186,7 +186,7 @@ static bool read_again(struct tree_op *op)
         return true;
 }
 
-/* The node exists, but its value is invalid.  The watch stays armed, so that a change of it is told. */
+/* The node exists, but its value is invalid.  The watch stays armed, so that a change is reported. */
 static void fail_broken(struct tree_op *op, struct span why)
 {
         struct error copy;
@@ -203,7 +203,7 @@ static void fail_unknown(struct tree_op *op)
         fail(op, -EPROTO, "Redis gave an answer that this Quiver cannot read");
 }
 
-/* False: the op has ended with an error, or was sent again. */
+/* False: the call has ended with an error, or was sent again. */
 static bool is_answer(struct tree_op *op)
 {
         if (op->command.status) {
@@ -293,7 +293,7 @@ static void write_failed(struct tree_op *op)
                                    : strerror(-status));
 }
 
-/* The op's session is over.  If it is our current one, we learn of that here. */
+/* The session of the call is over.  If it is our current one, this is how we learn of it. */
 static void write_expired(struct tree_op *op)
 {
         struct redis_tree *tree = op->tree;

@@ -1,4 +1,4 @@
-/* What a host and a person who operates it need on the Redis that has the tree. */
+/* rights.c: the rights that a host and its operator need on the Redis that has the tree. */
 #include "redis/rights.h"
 
 #include <stdio.h>
@@ -24,7 +24,7 @@ bool rtree_rights(const struct coord_options *options, bool is_for_sentinels, st
         struct error error;
         if (is_stores) {
                 if (!is_for_sentinels)
-                        add_tree(to); /* the store's rights have all keys of the app */
+                        add_tree(to); /* the store's rights include all keys of the app */
                 return !is_for_sentinels;
         }
         bool is_read = url_parse(options->url, URL_FOR_STORE, "/", &url, &error) == 0;

@@ -1,5 +1,5 @@
-/* scripts.h: the Lua scripts of the tree, in lua/.  They are allow-oom: a server that is full must not take the hosts'
- * sessions from them, and the tree is small. */
+/* scripts.h: the Lua scripts of the tree, in lua/. They are allow-oom: a full server must not end the hosts' sessions,
+ * and the tree is small. */
 #ifndef QUIVER_COORD_REDIS_SCRIPTS_H
 #define QUIVER_COORD_REDIS_SCRIPTS_H
 
@@ -15,7 +15,7 @@ enum tree_script {
         TREE_SCRIPTS,
 };
 
-/* Each tree has its own set, since redis_open() writes into it. */
+/* Each tree has its own set, because redis_open() writes into it. */
 struct tree_scripts {
         struct redis_script all[TREE_SCRIPTS];
         struct redis_script *pointers[TREE_SCRIPTS];

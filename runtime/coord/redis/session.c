@@ -1,4 +1,4 @@
-/* The session: a lease in the server's time.
+/* session.c: the session: a lease in the server's time.
  *
  * It is renewed every third of its time, and an answered renewal proves that it was alive when the renewal was sent.
  * Without proof for its whole time it is over for us.  By the server's own clock it ends soon after, and the next
@@ -14,9 +14,9 @@
 #include "base/strings.h"
 #include "coord/redis/redis_tree.h"
 
-/* When to send the next renewal after one that failed at once. */
+/* Pause after a renewal that failed at once. */
 #define AGAIN_MS 100u
-/* When a session ends, every host comes to remove it.  Spread over this time, the first one does, and the others find
+/* Every host comes to remove an ended session.  Spread over this time, the first one does it, and the others have
  * nothing to do. */
 #define REAP_SPREAD_MS 50u
 
@@ -36,7 +36,7 @@ static void forgotten(struct tree_op *op)
         rtree_op_free(op);
 }
 
-/* Ends the session at the server, if it can be reached, so that its nodes go before its time has run out. */
+/* Ends the session at the server, if it can be reached, so that its nodes are deleted before it expires. */
 static void finish_old(struct redis_tree *tree)
 {
         if (tree->redis && !tree->remote.is_closing)
@@ -70,7 +70,7 @@ static void prove(struct redis_tree *tree, uint64_t next_end_ms)
         struct redis_facts facts;
         redis_facts(tree->redis, &facts);
         note_server(tree, facts.server);
-        /* Without key tracking the owner has to look at every heartbeat. */
+        /* Without key tracking the owner reads everything again at every heartbeat. */
         if (!remote_prove(remote, strtoull(tree->number, NULL, 10), !facts.has_tracking))
                 return;
         uint64_t now_ms = remote->coord.answered_ms;
@@ -86,7 +86,7 @@ static bool is_refused(const struct tree_op *op)
 
 static void beat_failed(struct redis_tree *tree, const struct tree_op *op)
 {
-        /* Rights do not come back by themselves, and each refusal is an entry of the server's ACL log. */
+        /* Missing rights do not come back by themselves, and each refusal is an entry in the server's ACL log. */
         uint64_t pause_ms = is_refused(op) ? remote_beat_every_ms(&tree->remote) : AGAIN_MS;
         tree->remote.next_beat_ms = clock_boot_ms() + pause_ms;
         if (is_refused(op))
@@ -107,7 +107,7 @@ static void beat_answered(struct tree_op *op)
         tree->remote.beat = NULL;
         if (tree->remote.opening && !is_refused(op)) {
                 remote_tell_opened(&tree->remote);
-                if (tree->remote.is_closing) { /* by whoever was told */
+                if (tree->remote.is_closing) { /* the owner closed the tree in a callback */
                         rtree_op_free(op);
                         return;
                 }

@@ -1,9 +1,9 @@
-/* Which keys are watched.
+/* watch.c: which keys are watched.
  *
  * Redis reports one change of a key that was read (key tracking).  The report comes on another connection than the
- * answer, so it may come first: a watch counts from the moment its read is sent, and a change that is reported
- * meanwhile is told after the answer.  Redis does not report what we wrote ourselves; the scripts return what they
- * changed, and that is handled in the same way. */
+ * answer, so it may come first: a watch counts from when its read is sent, and a change that is reported meanwhile is
+ * passed on after the answer.  Redis does not report our own writes; the scripts return the keys that they changed,
+ * which are handled in the same way. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +15,8 @@
 /* There are only a few, so a list is enough. */
 struct redis_watch {
         struct redis_watch *next;
-        unsigned reads; /* under way */
-        bool is_armed;  /* a change is to be told */
+        unsigned reads; /* reads under way */
+        bool is_armed;  /* a change must be reported */
         bool has_rung;  /* a change was reported while reads were under way */
         size_t size;
         char key[]; /* "node:PATH", "children:PATH" */

@@ -153,7 +153,7 @@ int zk_call_send(struct zk_call *call, struct zk_handle *handle)
         call->post.kind = POST_ANSWER;
         call->post.drop = drop;
         call->is_out = true;
-        call->rc = ZCLOSING; /* unless there is an answer */
+        call->rc = ZCLOSING; /* if there will be no answer */
         zhandle_t *zh = zk_handle_lock(handle);
         int rc = zh ? send_step(call, zh) : ZINVALIDSTATE;
         /* The client's threads wait for the lock before they answer. */

@@ -1,8 +1,8 @@
 /* call.h: one operation on its way to ZooKeeper and back.
  *
  * The loop fills it in and sends it; from then until its POST_ANSWER is collected it belongs to the client's threads,
- * except for `request`, which only the loop touches: whoever asked may have given up meanwhile.  A call can be sent
- * again, as another operation: a request often takes several (a parent is missing, a watch has to be armed). */
+ * except for `request`, which only the loop touches, because the request may be given up meanwhile.  A call can be sent
+ * again as another operation: a request often takes several (a parent is missing, a watch must be armed). */
 #ifndef QUIVER_COORD_ZOOKEEPER_CALL_H
 #define QUIVER_COORD_ZOOKEEPER_CALL_H
 
@@ -11,9 +11,9 @@
 
 enum call_step {
         STEP_CREATE,
-        STEP_PARENT, /* makes a node that stays, of the first `parent_size` bytes of the path */
+        STEP_PARENT, /* make a permanent node of the first `parent_size` bytes of the path */
         STEP_GET,
-        STEP_EXISTS, /* arms a watch for the making of a node */
+        STEP_EXISTS, /* arm a watch for the creation of a node */
         STEP_SET,
         STEP_DELETE,
         STEP_CHILDREN,
@@ -28,8 +28,7 @@ struct call_multi {
         zoo_op_t ops[CALL_OPS_MAX];
         zoo_op_result_t results[CALL_OPS_MAX];
         struct Stat stats[CALL_OPS_MAX];
-        char made[CALL_OPS_MAX]
-                 [1]; /* the client insists on writing the names of created nodes somewhere; we know them */
+        char made[CALL_OPS_MAX][1]; /* where the client writes the names of created nodes, which we know */
         char *paths[CALL_OPS_MAX];
 };
 
@@ -39,7 +38,7 @@ struct zk_call {
         struct coord_request *request; /* NULL: nobody waits for it */
         enum call_step step;
         bool is_out;  /* sent, and not collected */
-        bool is_lost; /* the connection was lost, and with it the answer */
+        bool is_lost; /* the connection was lost, and the answer with it */
         char *path;   /* absolute */
         size_t parent_size;
         struct span data;
@@ -54,14 +53,14 @@ struct zk_call {
         struct Stat stat;
         char *bytes; /* data, or the path made, or the names, each with its NUL */
         size_t size;
-        uint32_t count; /* of names */
+        uint32_t count; /* number of names */
 };
 
-/* Takes the path. */
+/* Takes ownership of the path. */
 struct zk_call *zk_call_new(char *path);
 void zk_call_free(struct zk_call *call);
 
-/* Sends it through the handle; ZOK, or why it was not sent (nothing follows then). */
+/* Sends the call through the handle; ZOK, or why it was not sent (then no answer follows). */
 int zk_call_send(struct zk_call *call, struct zk_handle *handle);
 
 #endif

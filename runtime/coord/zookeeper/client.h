@@ -2,7 +2,7 @@
 #ifndef QUIVER_COORD_ZOOKEEPER_CLIENT_H
 #define QUIVER_COORD_ZOOKEEPER_CLIENT_H
 
-#define THREADED /* the library with threads of its own: libzookeeper_mt */
+#define THREADED /* selects the library with its own threads, libzookeeper_mt */
 #define buffer   zookeeper_buffer
 #include <zookeeper/zookeeper.h>
 #undef buffer

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "coord/zookeeper/client.h"
 
-/* A client that cannot connect says so several times a second. */
+/* A client that cannot connect logs that several times a second. */
 #define LINE_EVERY_MS 1000
 
 static _Atomic uint64_t last_ms;
@@ -31,8 +31,8 @@ static bool may_write(void)
         return false;
 }
 
-/* "DATE TIME:PID(THREAD):ZOO_ERROR@function@line: text".  What the client calls an error is mostly a server that it
- * could not reach: it tries the next by itself, and nobody has to act. */
+/* Parses "DATE TIME:PID(THREAD):ZOO_ERROR@function@line: text".  The client's errors are mostly servers that it could
+ * not reach: it tries the next one by itself, and nobody has to act. */
 void zk_client_log(const char *message)
 {
         const char *level = strstr(message, ":ZOO_");

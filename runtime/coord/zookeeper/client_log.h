@@ -2,8 +2,7 @@
 #ifndef QUIVER_COORD_ZOOKEEPER_CLIENT_LOG_H
 #define QUIVER_COORD_ZOOKEEPER_CLIENT_LOG_H
 
-/* How much the client is to say, after our own level.  Never debug: the client's debug lines read memory that it has
- * freed (ZOOKEEPER-4809). */
+/* Sets the client's log level from ours.  Never debug: the client's debug lines read freed memory (ZOOKEEPER-4809). */
 void zk_client_log_level(void);
 
 /* For zookeeper_init2().  On any thread. */

@@ -1,5 +1,6 @@
-/* Ending the session of a host that is gone: connect with its number and password, and close.  Until the server says
- * that there is no such session: a host that is not quite gone may have taken it back meanwhile.
+/* end_session.c: ends the session of a host that is gone: connects with its number and password, and closes it. Repeats
+ * that until the server says that there is no such session, because a host that is not quite gone may take it back
+ * meanwhile.
  *
  *         token: 16 hexadecimal digits of the session's number, 32 of its password */
 #include <errno.h>
@@ -25,7 +26,7 @@ struct zk_session_end {
         uv_async_t bell;
         uv_timer_t timer;
         bool was_reached; /* the session was taken over */
-        bool is_over;     /* there is no such session any more */
+        bool is_over;     /* the session does not exist any more */
         int status;
 };
 
@@ -98,7 +99,7 @@ static void ring(void *self)
         (void)uv_async_send(&((struct zk_session_end *)self)->bell);
 }
 
-/* Whoever knows the session's password may close it: the user's is not needed. */
+/* The session's password is enough to close it; the user's password is not needed. */
 static void begin(struct zk_session_end *ending)
 {
         ending->was_reached = false;

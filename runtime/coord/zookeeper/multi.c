@@ -1,4 +1,4 @@
-/* Requests of several operations in one step. */
+/* multi.c: requests of several operations in one step. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* The driver: opens and closes a tree, and takes what the client's threads have posted. */
+/* open.c: the driver: opens and closes a tree, and collects what the client's threads have posted. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +42,7 @@ static void drop_links(struct zk *zk, bool all)
         }
 }
 
-/* Waits until the links have ended their sessions, but not longer than close_by_ms. */
+/* Waits until the links have ended their sessions, until close_by_ms at the latest. */
 static void close_links(struct remote *remote)
 {
         struct zk *zk = (struct zk *)remote;

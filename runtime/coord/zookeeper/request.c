@@ -1,4 +1,4 @@
-/* Requests as operations of ZooKeeper.  Most need one operation; a missing parent, or a watch on a missing node, needs
+/* request.c: requests as ZooKeeper operations.  Most need one; a missing parent, or a watch on a missing node, needs
  * more. */
 #include <errno.h>
 #include <string.h>
@@ -142,8 +142,8 @@ static void go_on(struct zk *zk, struct zk_call *call, enum call_step step)
         zk_request_send(&zk->remote, call->request);
 }
 
-/* Goes up until a node exists, and then down again, making each.  A node that exists is not touched: it may belong to
- * another user, who lets us make nodes below it and nothing more. */
+/* Goes up until a node exists, then down again, making each node.  A node that exists is not touched: it may belong to
+ * another user, who only lets us make nodes below it. */
 bool zk_parent_next(struct zk_call *call, size_t path_size)
 {
         size_t size = call->parent_size;
@@ -186,7 +186,7 @@ static void create_answered(struct zk *zk, struct zk_call *call)
                 return;
         }
         if (call->rc == ZOK && strncmp(call->bytes, call->path, strlen(call->path)) != 0) {
-                call->rc = ZRUNTIMEINCONSISTENCY; /* it is another node than the one that was asked for */
+                call->rc = ZRUNTIMEINCONSISTENCY; /* not the node that was asked for */
         } else if (call->rc == ZOK) {
                 const char *made = call->bytes + strlen(zk->root) + 1;
                 create->made = arena_copy(coord_arena(&create->request), (struct span){ made, strlen(made) }).data;
@@ -236,7 +236,7 @@ static void children_answered(struct zk *zk, struct zk_call *call)
         finish(call, call->rc == ZNONODE ? ZOK : call->rc);
 }
 
-/* The watch for the creation of the node is armed, unless the node has been made in the meantime. */
+/* The watch for the creation of the node is armed, unless the node was made in the meantime. */
 static void exists_answered(struct zk *zk, struct zk_call *call)
 {
         bool is_get = call->request->op == COORD_OP_GET;
@@ -269,7 +269,7 @@ void zk_request_answered(struct zk *zk, struct zk_call *call)
         /* Whether a lost create of an ephemeral node took effect does not matter if the session turns out to be over:
          * then the node is gone in any case. */
         call->is_lost = is_lost(call) && call->step == STEP_CREATE && (call->flags & COORD_EPHEMERAL);
-        /* It waits for the next connection, until its deadline. */
+        /* The request waits for the next connection, until its deadline. */
         if (may_repeat(call) || call->is_lost) {
                 zk_request_send(&zk->remote, request);
                 return;

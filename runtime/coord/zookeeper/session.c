@@ -1,8 +1,9 @@
-/* The session: who keeps it alive, when it is in doubt, and when it is over.
+/* session.c: the session: keeps it alive, and decides when it is in doubt and when it is over.
  *
- * The client says "connected" and "expired" as it learns of it, which may be never.  So every third of the session's
- * timeout an operation is sent whose answer proves that the session is alive as of its sending.  Without proof for a
- * third the session is suspended, without proof for the whole of it, it is over, whatever the client says. */
+ * The client reports "connected" and "expired" when it learns of them, which may be never.  So every third of the
+ * session's timeout an operation is sent whose answer proves that the session was alive when it was sent.  Without
+ * proof for a third the session is suspended; without proof for the whole timeout it is over, whatever the client
+ * says. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,9 +14,9 @@
 #include "base/memory.h"
 #include "coord/zookeeper/zookeeper.h"
 
-/* A link that reaches no server is replaced after this time: the names may have other addresses now. */
+/* A link that reaches no server is replaced after this time: the names may have other addresses by then. */
 #define LINK_PATIENCE_MS 30000u
-/* When all sessions of a fleet end together, the new ones begin spread over this time. */
+/* When all sessions of a fleet end together, new ones are spread over this time. */
 #define START_SPREAD_MS 100u
 
 /* --- links ------------------------------------------------------------------------------------------------------- */
@@ -109,7 +110,7 @@ static void beat_answered(struct zk *zk, struct zk_call *call)
         (void)remote_prove(&zk->remote, (uint64_t)zk->id.client_id, false);
 }
 
-/* --- what the client tells --------------------------------------------------------------------------------------- */
+/* --- events of the client ---------------------------------------------------------------------------------------- */
 
 static void connected(struct zk *zk, const struct session_post *session)
 {
@@ -183,7 +184,7 @@ void zk_session_take(struct zk *zk, struct zk_link *from, struct post *post)
         bool is_ours = from == zk->current && !zk->remote.is_closing;
         if (post->kind == POST_GONE)
                 from->is_gone = true;
-        /* Answers are freed where their calls are. */
+        /* An answer is freed with its call. */
         if (post->kind == POST_ANSWER) {
                 answered(zk, (struct zk_call *)post);
                 return;

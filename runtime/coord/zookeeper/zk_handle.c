@@ -27,11 +27,11 @@ struct zk_handle {
         clientid_t id;
         uint64_t wanted_ms;
 
-        pthread_mutex_t lock; /* guards all below, and the use of the handle */
-        pthread_cond_t wake;  /* the handle: something below has changed */
-        zhandle_t *zh;        /* NULL: not yet, or not any more */
+        pthread_mutex_t lock; /* guards everything below, and the use of the handle */
+        pthread_cond_t wake;  /* wakes the thread: something below has changed */
+        zhandle_t *zh;        /* NULL: not made yet, or closed */
         char *addresses;
-        int state;           /* as the client told last */
+        int state;           /* as the client last reported */
         uint64_t session_ms; /* negotiated; the wanted one before */
         uint64_t pulse_ms;
         bool is_ending, is_lingering;
@@ -39,7 +39,7 @@ struct zk_handle {
         struct post *expected;    /* utlist */
         void (*ring)(void *self); /* NULL: the loop has left */
         void *self;
-        unsigned references; /* the loop's and the handle's */
+        unsigned references; /* held by the loop and by the thread */
 };
 
 /* --- memory ------------------------------------------------------------------------------------------------------ */
@@ -52,7 +52,7 @@ void post_free(struct post *post)
                 free(post);
 }
 
-/* Unlocks it, and frees it if this was the last one who knew it. */
+/* Unlocks the handle, and frees it if this was the last reference. */
 static void let_go(struct zk_handle *handle)
 {
         bool is_last = !--handle->references;
@@ -120,10 +120,10 @@ static void post_failed(struct zk_handle *handle, const struct error *error)
         zk_handle_post(handle, &failed->post);
 }
 
-/* --- what the client's threads call ------------------------------------------------------------------------------ */
+/* --- callbacks on the client's threads --------------------------------------------------------------------------- */
 
-/* The client's pipe and its sockets are not close-on-exec; every other descriptor of ours is.  Until a connection
- * stands, a child may still inherit its socket: a runner closes what it inherits. */
+/* The client's pipe and sockets are not close-on-exec; all our other descriptors are.  Until a connection is up, a
+ * child may inherit its socket: a runner closes what it inherits. */
 static void mark_descriptors(void)
 {
         DIR *dir = opendir("/proc/self/fd");
@@ -187,7 +187,7 @@ void zk_handle_watcher(zhandle_t *zh, int type, int state, const char *path, voi
 {
         (void)zh;
         (void)state;
-        /* Every watcher is told of the session too. */
+        /* Session events reach every watcher, too. */
         if (type == ZOO_SESSION_EVENT || !path)
                 return;
         struct changed_post *changed = memory_zero(1, sizeof(*changed) + strlen(path) + 1);
@@ -202,7 +202,7 @@ static void make_handle(struct zk_handle *handle)
 {
         const clientid_t *id = handle->id.client_id ? &handle->id : NULL;
         zk_client_log_level();
-        /* The client's threads wait for the lock before they post: none runs ahead of the handle. */
+        /* The client's threads take the lock before they post, so none posts before the handle is set. */
         (void)pthread_mutex_lock(&handle->lock);
         zhandle_t *zh = zookeeper_init2(handle->addresses, session_changed, (int)handle->wanted_ms, id, handle,
                 ZOO_NO_LOG_CLIENTENV, zk_client_log);
@@ -252,7 +252,7 @@ static bool may_close(const struct zk_handle *handle)
                handle->state == ZOO_EXPIRED_SESSION_STATE || handle->state == ZOO_AUTH_FAILED_STATE;
 }
 
-/* Until a quarter of a session has passed, or somebody wakes us. */
+/* Sleeps for a quarter of the session's timeout, or until woken. */
 static void doze(struct zk_handle *handle)
 {
         struct timespec until;
@@ -301,7 +301,7 @@ static void start_handle(struct zk_handle *handle)
 {
         pthread_t thread;
         sigset_t all, before;
-        /* Signals are for the loop; the client's threads inherit this. */
+        /* Signals are handled on the loop's thread; the client's threads inherit this mask. */
         thread_signals_of_others(&all);
         (void)pthread_sigmask(SIG_BLOCK, &all, &before);
         int r = pthread_create(&thread, NULL, keep, handle);
@@ -316,7 +316,7 @@ struct zk_handle *zk_handle_start(const struct zk_handle_options *options)
         struct zk_handle *handle = memory_zero(1, sizeof(*handle));
         struct error error;
         init_locks(handle);
-        /* It was read before: it can be read again. */
+        /* The URL was parsed before, so it is valid. */
         if (url_parse(options->url->text, URL_FOR_COORDINATION, "/", &handle->url, &error))
                 abort();
         handle->auth = text_copy(options->auth);

@@ -1,21 +1,21 @@
 /* zookeeper.h: the coordination tree in ZooKeeper.  Included by this folder only.
  *
- *         open.c      the driver: opening and closing a tree, and its bell
- *         session.c   the session: heartbeat, suspended, expired, the next link
- *         request.c   requests as operations, step by step
- *         multi.c     those of several operations
- *         end_session.c      ending the session of a host that is gone
- *         call.c      one operation on its way; zk_handle.c: the client's handle
+ *         open.c          the driver: opening and closing a tree, and its bell
+ *         session.c       the session: heartbeat, suspended, expired, the next link
+ *         request.c       requests as operations, step by step
+ *         multi.c         requests of several operations
+ *         end_session.c   ends the session of a host that is gone
+ *         call.c          one operation; zk_handle.c: the client's handle
  *
- * Nodes stand under /ROOT/APP, where ROOT comes from the URL.  The client's own chroot is not used: it must exist
- * before anything else, and we make it as needed. */
+ * Nodes are under /ROOT/APP, where ROOT comes from the URL.  The client's own chroot is not used: it must exist before
+ * anything else, while we make ROOT as needed. */
 #ifndef QUIVER_COORD_ZOOKEEPER_ZOOKEEPER_H
 #define QUIVER_COORD_ZOOKEEPER_ZOOKEEPER_H
 
 #include "coord/remote.h"
 #include "coord/zookeeper/call.h"
 
-/* A link in use, or one that is ending: its session may have to be closed yet. */
+/* A link in use, or one that is ending: its session may still have to be closed. */
 struct zk_link {
         struct zk_link *next;
         struct zk_handle *handle;
@@ -23,7 +23,7 @@ struct zk_link {
 };
 
 struct zk {
-        struct remote remote; /* first */
+        struct remote remote; /* must be first */
         struct url url;
         char *root; /* "/quiver/demo" */
         char *auth; /* USER:PASSWORD, or NULL */
@@ -32,13 +32,13 @@ struct zk {
         uv_async_t bell;
 
         struct zk_link *links;
-        struct zk_link *current; /* one of them; NULL: none, until start_at_ms */
+        struct zk_link *current; /* one of `links`; NULL: none, until start_at_ms */
         uint64_t start_at_ms;
         uint64_t started_ms;
-        char *addresses; /* numeric, of the last link that had resolved the names; NULL: none yet */
+        char *addresses; /* numeric, of the last link that resolved the names; NULL: none yet */
 
         clientid_t id;     /* of the session; client_id 0: none */
-        bool is_connected; /* the client says so: what is sent now goes out */
+        bool is_connected; /* as the client reports: calls can be sent */
         bool has_root;     /* the app's root was made in this session */
         uint64_t close_by_ms;
 };
@@ -50,7 +50,7 @@ int zk_read_options(const struct coord_options *options, struct url *ret_url, ch
 
 /* --- session.c --- */
 
-/* What is due.  Returns when there is something next. */
+/* Does what is due.  Returns the next due time. */
 uint64_t zk_session_tick(struct zk *zk, uint64_t now_ms);
 /* remote_hooks.beat */
 void *zk_beat(struct remote *remote);
@@ -65,10 +65,10 @@ void zk_session_end(struct zk *zk, bool lingers);
 void *zk_request_make(struct remote *remote, struct coord_request *request);
 void zk_request_send(struct remote *remote, struct coord_request *request);
 void zk_call_forget(void *call);
-/* An answer to a call that still has its request. */
+/* Handles the answer to a call that still has its request. */
 void zk_request_answered(struct zk *zk, struct zk_call *call);
-/* After a STEP_PARENT was answered: the next node to make of the first `path_size` bytes.  False when all are made, or
- * it does not go on; the answer tells which. */
+/* After a STEP_PARENT was answered: prepares the next node of the first `path_size` bytes.  False: all are made, or it
+ * failed, as the answer shows. */
 bool zk_parent_next(struct zk_call *call, size_t path_size);
 int zk_errno(int rc);
 struct coord_stat zk_stat(const struct Stat *stat);

@@ -12,7 +12,7 @@ const char *cgroup_objection(const struct cgroup_facts *facts, bool is_required)
         if (!facts->is_root && !facts->is_ours)
                 return "its control group belongs to another user; under systemd set Delegate=yes in its unit, and no "
                        "ProtectControlGroups";
-        /* Below a group that systemd manages and has not handed over, nobody else may make groups. */
+        /* In a group that systemd manages and has not delegated, nobody else may make groups. */
         if (facts->is_root && facts->has_systemd && !facts->is_delegated && !is_required)
                 return "systemd manages its control group and has not delegated it; set Delegate=yes in its unit, or "
                        "host.cgroup = \"require\"";
@@ -33,10 +33,10 @@ size_t cgroup_limits(const struct runner_start *start, unsigned controllers, str
         if (controllers & CGROUP_MEMORY && start->memory_max) {
                 file = add(files, &count, "memory.max", false);
                 (void)snprintf(file->text, sizeof(file->text), "%" PRIu64, start->memory_max);
-                /* Without this, what does not fit goes to the swap, and the limit limits nothing. */
+                /* Without this, memory beyond the limit is swapped out, and the limit has no effect. */
                 file = add(files, &count, "memory.swap.max", true);
                 (void)snprintf(file->text, sizeof(file->text), "0");
-                /* A runner without one of its processes is of no use to anybody. */
+                /* A runner that lost one of its processes is of no use: the kernel kills all of them. */
                 file = add(files, &count, "memory.oom.group", true);
                 (void)snprintf(file->text, sizeof(file->text), "1");
         }

@@ -25,9 +25,9 @@ struct cgroup_ended {
         char path[CGROUP_PATH_MAX];
 };
 
-/* --- may it? --- */
+/* --- whether groups may be made --- */
 
-/* systemd marks what it has handed over: for root in a name that only root can set. */
+/* systemd marks delegated groups with an extended attribute; only root can set the trusted one. */
 static bool is_marked(const char *own)
 {
         char value[4] = "";
@@ -69,8 +69,8 @@ int cgroups_probe(bool is_required, unsigned *ret_controllers, char ret_own[CGRO
 
 /* --- the host's --- */
 
-/* One host at a time makes groups in `own` and removes those of dead ones: an empty group may be one that is just being
- * made.  Whoever cannot get the lock goes on without it, and removes nothing. */
+/* One host at a time makes groups in `own` and removes those of dead hosts, because an empty group may be one that is
+ * just being made.  A host that cannot get the lock goes on without it, and removes nothing. */
 static int lock_own(const char *own)
 {
         struct timespec pause = { .tv_nsec = PAUSE_NS };
@@ -91,7 +91,7 @@ static int path_in(char path[CGROUP_PATH_MAX], const char *folder, const char *n
         return n < CGROUP_PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
-/* Removes the groups of hosts that were killed: those of ours in which no process is left. */
+/* Removes the groups of killed hosts: those with our prefix and without a process. */
 static void remove_dead(const char *own)
 {
         char path[CGROUP_PATH_MAX];
@@ -118,7 +118,8 @@ static const struct {
 } words[] = { { CGROUP_MEMORY, "+memory", "-memory" }, { CGROUP_PIDS, "+pids", "-pids" },
         { CGROUP_CPU, "+cpu", "-cpu" } };
 
-/* Hands the controllers on to the groups below, one by one: a machine may lack some.  Returns those that are there. */
+/* Enables the controllers for the groups below, one by one, because a machine may lack some.  Returns those that are
+ * enabled. */
 static unsigned hand_on(const char *group)
 {
         for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
@@ -126,7 +127,7 @@ static unsigned hand_on(const char *group)
         return controllers_of(group, "cgroup.subtree_control");
 }
 
-/* The kernel refuses it while a group below hands them on in turn: another host's, say. */
+/* Disables controllers.  The kernel refuses while a group below, perhaps another host's, has them enabled. */
 static void take_back(const char *group, unsigned controllers)
 {
         for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
@@ -188,8 +189,9 @@ void cgroups_close(struct cgroups *c)
                 DL_DELETE(c->ended, e);
                 free(e);
         }
-        /* Back to where it came from, if the kernel lets it: then ours can go.  If not, the next host removes it.  No
-         * process may be in a group that hands controllers on, so those that nobody had before us are taken back. */
+        /* Moves the process back, if the kernel lets it, so that our groups can be removed; if not, the next host
+         * removes them.  A group with processes must not enable controllers, so those that we enabled are disabled
+         * first. */
         if (*c->made) {
                 (void)cgroup_remove(c->runners);
                 take_back(c->made, CGROUP_MEMORY | CGROUP_PIDS | CGROUP_CPU);
@@ -241,7 +243,7 @@ void cgroups_sweep(struct cgroups *c)
 {
         struct cgroup_ended *e, *next;
         DL_FOREACH_SAFE (c->ended, e, next) {
-                /* What forked while it was being killed is killed now. */
+                /* Processes that were forked during the kill are killed now. */
                 (void)cgroup_kill(e->path);
                 if (cgroup_remove(e->path) < 0 && errno == EBUSY)
                         continue;

@@ -2,7 +2,7 @@
 
 #include "base/process/cgroup.h"
 
-/* Landlock closes TCP since this version, and confines signals since that. */
+/* The Landlock versions since which TCP and signals can be restricted. */
 #define LANDLOCK_TCP     4
 #define LANDLOCK_SIGNALS 6
 

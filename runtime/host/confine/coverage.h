@@ -1,6 +1,6 @@
-/* coverage.h: what the limits of a handler are worth on a machine, in words.
+/* coverage.h: describes what the limits of a handler cover on a machine.
  *
- * Without I/O: whoever asks says what the machine has. */
+ * No I/O: the caller passes the facts about the machine. */
 #ifndef QUIVER_HOST_CONFINE_COVERAGE_H
 #define QUIVER_HOST_CONFINE_COVERAGE_H
 
@@ -9,12 +9,12 @@
 #include "base/buffer.h"
 #include "config/config.h"
 
-/* What a machine has to confine runners with. */
+/* What a machine offers for confining runners. */
 struct coverage_facts {
         unsigned controllers; /* bits of enum cgroup_controller that a host gets for its runners */
         unsigned landlock;    /* its version; 0: none */
-        bool has_namespace;   /* a runner may leave the network */
-        bool is_root;         /* the host is started by root */
+        bool has_namespace;   /* a runner may have its own network namespace */
+        bool is_root;         /* root starts the host */
 };
 
 /* One limit: its name, and what it covers. */
@@ -26,7 +26,7 @@ struct coverage_line {
 
 #define COVERAGE_LINES_MAX 10
 
-/* Those limits that are set.  Returns their number. */
+/* Describes the limits that are set.  Returns their number. */
 size_t coverage_of(const struct limits_config *limits, const struct coverage_facts *facts,
         struct coverage_line lines[COVERAGE_LINES_MAX]);
 

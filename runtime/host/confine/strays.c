@@ -5,7 +5,7 @@ bool stray_is_left(const struct stray_process *stray, const struct stray_runner 
         if (!stray->has_mark && is_shared)
                 return false;
         for (size_t i = 0; i < count; i++) {
-                /* A stray may be as old as its runner by the clock's ticks. */
+                /* By the clock's ticks a stray may be as old as its runner. */
                 if (stray->has_mark ? runners[i].number == stray->number : runners[i].started <= stray->started)
                         return false;
         }

@@ -1,4 +1,4 @@
-/* strays_io.c: finds, kills and reaps the children of the host that it has not started. */
+/* strays_io.c: finds, kills and reaps the host's children that it did not start. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -24,7 +24,7 @@ struct search {
         bool is_end;
         unsigned found;
         pid_t child;
-        bool is_started; /* by us */
+        bool is_started; /* we started the child */
 };
 
 static void compare(uv_handle_t *handle, void *arg)
@@ -34,7 +34,7 @@ static void compare(uv_handle_t *handle, void *arg)
                 search->is_started = true;
 }
 
-/* Every process that we start is a handle of the loop, which reaps it. */
+/* Every process that we start has a handle of the loop, which reaps it. */
 static bool is_started_by_us(struct search *search, pid_t child)
 {
         search->child = child;
@@ -43,7 +43,7 @@ static bool is_started_by_us(struct search *search, pid_t child)
         return search->is_started;
 }
 
-/* Its whole group was sent SIGKILL when the runner ended. */
+/* Whether its process group was sent SIGKILL when the runner ended. */
 static bool is_dying(const struct strays *s, pid_t pid)
 {
         pid_t group = getpgid(pid);
@@ -68,14 +68,14 @@ static void look_at(struct search *search, pid_t pid)
                 return;
         stray.started = stat.started;
         stray.has_mark = stray_mark_read(pid, s->run, &stray.number);
-        /* At the end of the host no runner is left. */
+        /* When the host ends, no runner is left. */
         size_t runners = search->is_end ? 0 : s->runners_count;
         if (!stray_is_left(&stray, s->runners, runners, s->is_shared))
                 return;
         search->found++;
         if (is_dying(s, pid))
                 return;
-        /* A child of ours that nobody but us can reap: the number is still its own. */
+        /* The child was not reaped, and only we can reap it: the pid is still valid. */
         if (kill(pid, SIGKILL) == 0) {
                 s->killed++;
                 log_event(LEVEL_WARN, "stray", "pid=%d text=%s", (int)pid,
@@ -96,7 +96,7 @@ static void search_thread(struct search *search, const char *thread)
                 (void)fclose(file);
 }
 
-/* Returns how many were killed or reaped. */
+/* Returns how many strays were killed or reaped. */
 static unsigned look(struct strays *s, bool is_end)
 {
         struct search search = { .strays = s, .is_end = is_end };
@@ -118,7 +118,7 @@ static void on_child_ended(uv_signal_t *signal, int number)
                 s->ended(s->self);
 }
 
-/* Before the host starts its first process: of whoever was this process before it became the host. */
+/* Called before the host starts its first process: children of the program that became the host by exec. */
 static bool has_children(void)
 {
         return waitid(P_ALL, 0, &(siginfo_t){ 0 }, WEXITED | WNOHANG | WNOWAIT) == 0;
@@ -176,7 +176,7 @@ void strays_close(struct strays *s)
 {
         if (!s->is_open)
                 return;
-        /* What was killed takes a moment to end. */
+        /* Killed processes take a moment to end. */
         for (int i = 0; i < CLOSE_ROUNDS && look(s, true); i++)
                 (void)nanosleep(&(struct timespec){ .tv_nsec = CLOSE_PAUSE_NS }, NULL);
         s->is_open = false;

@@ -8,11 +8,12 @@
 #include "base/numbers.h"
 #include "host/limit/limit.h"
 
-/* A call that told of no more outcomes than this makes its shard urgent, which then gives as many tasks at most. */
+/* An advance that committed at most this many outcomes makes its shard urgent; an urgent shard gives at most as many
+ * tasks. */
 #define URGENT_TASKS_MAX 4u
-/* A pool's room is for this many shards at least; urgent ones have one share of it. */
+/* A pool's room is divided among at least this many shards; urgent shards together get one share. */
 #define SHARDS_AT_LEAST 4
-/* Of so many tasks that a lane gives while a lower one has something, the last is the lower one's. */
+/* One in this many tasks that a lane gives is a lower lane's, if that lane has one. */
 #define LANE_TURNS 64u
 
 void dispatch_init(struct dispatch *d, uint32_t shards_count)
@@ -68,7 +69,7 @@ void dispatch_serve(struct dispatch *d, uint32_t pool, const struct strings *nam
                 shard_reroute(d->shards[i], now_ms);
 }
 
-/* Keys that wait for the pool in the store are to be woken if it opens. */
+/* Wakes the keys that wait for the pool in the store if it opens. */
 static void set_state(struct dispatch *d, uint32_t pool, enum route_state state)
 {
         enum route_state before = d->routes.states[pool];
@@ -80,7 +81,7 @@ static void set_state(struct dispatch *d, uint32_t pool, enum route_state state)
 void dispatch_pause(struct dispatch *d, uint32_t pool, bool is_paused, uint64_t now_ms)
 {
         d->pools[pool].is_paused = is_paused;
-        /* Whether it is open again the next turn finds out. */
+        /* The next turn finds out whether the pool is open again. */
         set_state(d, pool, is_paused ? ROUTE_SHUT : ROUTE_DOWN);
         for (uint32_t i = 0; is_paused && i < d->shards_count; i++)
                 shard_return_pool(d->shards[i], pool, now_ms);
@@ -120,7 +121,7 @@ void dispatch_look(struct dispatch *d, const struct shard_set *changed)
                 d->pools[pool].may_be_stored = true;
 }
 
-/* --- what cannot start here --- */
+/* --- tasks that cannot start here --- */
 
 static void return_from(struct dispatch *d, const struct shard_set *set, uint32_t pool, uint64_t now_ms)
 {
@@ -131,7 +132,7 @@ static void return_from(struct dispatch *d, const struct shard_set *set, uint32_
         }
 }
 
-/* Nobody serves here any more: what was put back since then waits in the store, or goes to another pool. */
+/* No generation serves this pool any more: its tasks wait in the store or go to another pool. */
 static void return_unserved(struct dispatch *d, uint32_t pool, uint64_t now_ms)
 {
         for (unsigned lane = 0; lane < LANES; lane++)
@@ -139,8 +140,8 @@ static void return_unserved(struct dispatch *d, uint32_t pool, uint64_t now_ms)
         return_from(d, &d->suspects, pool, now_ms);
 }
 
-/* The pool takes no tasks for now, and those that it was meant to take fill windows: they wait in the store instead, so
- * that other pools find theirs. */
+/* The pool takes no tasks for now.  In full windows its tasks are returned to the store, so that other pools find
+ * theirs. */
 static void return_waiting(struct dispatch *d, uint32_t pool, uint64_t now_ms)
 {
         for (uint32_t i = 0; i < d->shards_count; i++) {
@@ -156,7 +157,8 @@ void dispatch_probe(struct dispatch *d, uint32_t pool)
                         return;
 }
 
-/* The start of a suspect is recorded, unless one of the pool's is or is about to be, on whatever shard. */
+/* Has the start of one suspect recorded, unless another suspect of the pool has its start recorded or requested on any
+ * shard. */
 static void mark_suspect(struct dispatch *d, uint32_t pool, uint64_t now_ms)
 {
         bool has_suspect = false;
@@ -208,14 +210,14 @@ void dispatch_look_at_limits(struct dispatch *d, uint64_t now_ms)
         if (!limits || !d->shards_count || !limits_pass_is_due(limits, now_ms))
                 return;
         limits_pass_begin(limits);
-        /* Each time another shard comes first, so that none has to wait for all that the others have. */
+        /* Each pass begins at another shard, so that no shard always comes last. */
         for (unsigned lane = 0; lane < LANES; lane++)
                 for (uint32_t i = 0; i < d->shards_count; i++) {
                         struct shard *s = d->shards[(d->next_limited + i) % d->shards_count];
                         if (!s->window.limited[lane].first)
                                 continue;
                         shard_look_at_limits(s, lane, now_ms);
-                        /* What may start now starts in this turn, for a token does not last. */
+                        /* These tasks start in this turn, because their tokens expire soon. */
                         if (window_has_ready_of(&s->window, (enum lane)lane))
                                 shard_set_add(&d->ready[lane], s->number);
                 }
@@ -231,9 +233,9 @@ void dispatch_look_at_limits(struct dispatch *d, uint64_t now_ms)
 
 /* --- a turn of the loop --- */
 
-/* An urgent shard is one where each round trip to the store is one task of a key: if it came after all the others, most
- * of that time would be waiting.  Where there is hardly any room, urgent shards have every other place: the rest must
- * not wait until they have nothing left. */
+/* On an urgent shard a key runs one task per round trip to the store, so it goes first: otherwise the key would mostly
+ * wait for its turn.  With hardly any room, urgent shards get only every other place, so that the other shards are
+ * served too. */
 static uint32_t urgent_share(const struct dispatch_pool *p, uint32_t room)
 {
         if (room >= SHARDS_AT_LEAST)
@@ -266,14 +268,14 @@ void dispatch_begin(
         p->urgent_left = urgent_share(p, room[LANE_HIGH]);
 }
 
-/* The shard's next task of that lane for that pool. */
+/* The shard's next task of `lane` for `pool`. */
 static struct claimed *take(struct dispatch *d, uint32_t shard, uint32_t pool, enum lane lane, uint64_t now_ms)
 {
         struct shard *s = d->shards[shard];
         struct claimed *c = NULL;
         while (s->window.count && (c = shard_next(s, pool, lane, now_ms)) &&
                 !routes_serves(&d->routes, pool, c->handler)) {
-                /* It waited through a reload that gave its name to another. */
+                /* A reload gave the task's name to another pool while it waited. */
                 shard_again(s, c, now_ms);
                 shard_reroute(s, now_ms);
                 c = NULL;
@@ -281,7 +283,7 @@ static struct claimed *take(struct dispatch *d, uint32_t shard, uint32_t pool, e
         return c;
 }
 
-/* From an urgent shard, each of which is asked once for every lane in a turn. */
+/* Takes a task from an urgent shard.  Each urgent shard is asked once per lane and turn. */
 static struct claimed *take_urgent(struct dispatch *d, uint32_t pool, enum lane lane, uint64_t now_ms)
 {
         struct dispatch_pool *p = &d->pools[pool];
@@ -293,7 +295,7 @@ static struct claimed *take_urgent(struct dispatch *d, uint32_t pool, enum lane 
                 uint32_t shard = (uint32_t)(p->urgent - d->by_shard);
                 p->urgent = p->urgent->next;
                 struct claimed *c = take(d, shard, pool, lane, now_ms);
-                /* What it has may be another pool's. */
+                /* What it has ready may all be for another pool. */
                 if (c || !window_has_ready(&d->shards[shard]->window) || !shard_is_held(d->shards[shard]))
                         end_urgency(d, shard);
                 if (!c)
@@ -306,8 +308,8 @@ static struct claimed *take_urgent(struct dispatch *d, uint32_t pool, enum lane 
         return NULL;
 }
 
-/* From the shards in turn.  A shard gives one at a time where few fit, so that all get their turn; where many fit it
- * gives several, for what starts together ends together and is one call to the store. */
+/* Takes a task from the shards in turn.  With little room a shard gives one task at a time, so that all shards get a
+ * turn.  With much room it gives several: tasks that start together end together, and take one call to the store. */
 static struct claimed *take_round(
         struct dispatch *d, uint32_t pool, enum lane lane, const uint32_t room[LANES], uint64_t now_ms)
 {
@@ -332,7 +334,7 @@ static struct claimed *take_round(
         return NULL;
 }
 
-/* A lower lane's, if it is time for one.  The lanes between have such turns of their own. */
+/* Takes a task of a lower lane if its turn has come.  The lanes in between have turns of their own. */
 static struct claimed *take_lower(
         struct dispatch *d, uint32_t pool, enum lane lane, const uint32_t room[LANES], uint64_t now_ms)
 {
@@ -366,7 +368,7 @@ static bool has_lower(const struct dispatch *d, const struct dispatch_pool *p, e
         return false;
 }
 
-/* Whose turn it is to give tasks, and the first of them. */
+/* Chooses the shard and lane that give the next tasks, and returns the first of them. */
 static struct claimed *begin_burst(struct dispatch *d, uint32_t pool, const uint32_t room[LANES], uint64_t now_ms)
 {
         struct dispatch_pool *p = &d->pools[pool];
@@ -425,12 +427,12 @@ struct claimed *dispatch_follow(
                 return NULL;
         c->pool_task.lane = before->pool_task.lane;
         c->pool_task.is_urgent = before->pool_task.is_urgent;
-        /* A run is as many starts as it has tasks, for the lanes below it too. */
+        /* A run of several tasks counts as that many starts, for the lower lanes too. */
         p->given[p->burst.turn] += p->burst.turn == p->burst.lane;
         return c;
 }
 
-/* --- to other hosts' seats --- */
+/* --- tasks for other hosts' seats --- */
 
 struct claimed *dispatch_next_to_lend(
         struct dispatch *d, uint32_t pool, uint64_t before_ms, uint64_t now_ms, struct shard **ret_shard)

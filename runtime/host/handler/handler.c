@@ -62,7 +62,7 @@ void handler_pack_headers(struct span lines, struct buffer *to)
         buffer_free(&texts);
 }
 
-/* Fills in what a runner is given of it. */
+/* Fills in the parts of the task that a runner gets. */
 static void prepare(struct generation *generation, struct shard *shard, struct claimed *c)
 {
         struct task_start start = { c, shard->lease.epoch, ++shard->starts };
@@ -101,7 +101,7 @@ static void prepare(struct generation *generation, struct shard *shard, struct c
         c->pool_task.run_next = NULL;
 }
 
-/* The task, and with batch.same_key those of its key that may run in the same call. */
+/* Offers the task to the pool, and with batch.same_key the tasks of its key that may run in the same call. */
 static void offer(struct generation *generation, struct shard *shard, struct claimed *head, uint64_t now_ms)
 {
         struct dispatch *dispatch = generation->handler->all->dispatch;
@@ -129,7 +129,7 @@ void handler_end_died_alone(struct handler *handler, struct shard *shard, struct
         shard_ended(shard, c, pending, now_ms);
 }
 
-/* To the pool; or to a long wait, if it is a suspect with which a host died. */
+/* Offers the task to the pool.  A suspect that ran alone when a host died is parked for long instead. */
 static void start(struct generation *generation, struct shard *shard, struct claimed *c, uint64_t now_ms)
 {
         if (c->trust == TRUST_DIED_ALONE)
@@ -138,7 +138,8 @@ static void start(struct generation *generation, struct shard *shard, struct cla
                 offer(generation, shard, c, now_ms);
 }
 
-/* What is under a limit has to start when it is dispatched: it is offered only to a seat that is free. */
+/* A task under a limit must start when it is dispatched, because its shares are counted.  So only free seats count as
+ * room. */
 static void measure_room(const struct handler *handler, const struct generation *generation, uint32_t room[LANES])
 {
         const struct pool_io *io = &generation->pool_io;
@@ -166,7 +167,7 @@ void handler_set_limits(struct handler *handler, uint64_t now_ms)
                 return;
         }
         uint32_t room = pool_free_seats(&generation->pool_io.pool);
-        /* Nothing is offered to runners that are not there yet, which would start them. */
+        /* Starts missing runners early.  Tasks are offered only to runners that are ready. */
         if (!room && dispatch_has_waiting(handler->all->dispatch, handler->slot)) {
                 uint32_t runners = pool_runners_for_more(&generation->pool_io.pool);
                 if (runners)
@@ -181,8 +182,8 @@ void handler_feed(struct handler *handler, uint64_t now_ms)
         struct generation *generation = handler_current(handler);
         struct shard *shard;
         struct claimed *c;
-        /* A host that stops has no generation left at the end, and leaves what it has claimed as it is: others serve
-         * it. */
+        /* A host that stops has no generation left at the end.  It keeps its claimed tasks as they are: the next owner
+         * serves them. */
         if (!generation && handler->all->is_leaving)
                 return;
         if (!generation) {

@@ -4,7 +4,7 @@
 
 #include "host/handler/handler.h"
 
-/* Of pool_io_events: `owner` is the generation whose pool had the task. */
+/* The callback of pool_io_events; `owner` is the generation whose pool had the task. */
 void handler_on_settled(void *owner, struct pool_task *task, const struct settled *settled);
 
 #endif

@@ -1,5 +1,5 @@
-/* handler_settle.c: what becomes of a task that a runner, a worker or another host's seat has ended: it is judged,
- * counted, logged and traced, and its shard is told. */
+/* handler_settle.c: judges a task whose start has ended in a runner, at a worker or on another host's seat; counts,
+ * logs and traces it, and passes the outcome to its shard. */
 #include "host/handler/handler_private.h"
 
 #include <errno.h>
@@ -15,9 +15,9 @@
 #include "host/shard/retry.h"
 #include "task/note.h"
 
-#define CRASH_LOGGED    3000 /* bytes of what is known about a crash in its line of the log */
-#define HOST_NAME_SHOWN 255  /* bytes; a host's name has no more */
-/* What seems to have waited for longer has a time of submission that cannot be. */
+#define CRASH_LOGGED    3000 /* bytes of the crash report that go to the log */
+#define HOST_NAME_SHOWN 255  /* the longest host name, in bytes */
+/* A longer wait comes from a wrong submission time. */
 #define WAIT_MAX_NS (UINT64_C(365 * 86400) * NS_PER_S)
 
 static double random_fraction(struct handlers *all)
@@ -26,13 +26,14 @@ static double random_fraction(struct handlers *all)
         return (double)(all->random >> 11) / 9007199254740992.0;
 }
 
-/* One that has failed before says nothing about the version that fails it now. */
+/* A task that failed before says nothing about the version that fails it now. */
 static bool is_fresh(const struct claimed *c)
 {
         return !c->attempts && !c->crashes;
 }
 
-/* Whether the version of the handler is to be judged by it.  A task that says RETRY over and over is one failure. */
+/* Whether the outcome counts for or against the version of the handler.  A task that answers RETRY repeatedly counts
+ * once. */
 static bool tells_of_version(const struct claimed *c, enum outcome outcome)
 {
         if (outcome == OUTCOME_RETRY)
@@ -40,7 +41,7 @@ static bool tells_of_version(const struct claimed *c, enum outcome outcome)
         return outcome == OUTCOME_DONE || is_fresh(c);
 }
 
-/* The pause itself is the pool's; here it is only told. */
+/* The pool does the pausing; this only logs it. */
 static void note_outage(
         struct handler *handler, const struct generation *generation, const struct settled *settled, uint64_t now_ms)
 {
@@ -98,7 +99,8 @@ struct start_times {
         uint64_t started_ns, ended_ns; /* 0: it never started */
 };
 
-/* What a runner says of its times is limited to what is possible.  Without an answer they are the host's. */
+/* A runner's times are input: they are clamped to what is possible.  Without an answer the host's own times are
+ * used. */
 static struct start_times times_of(const struct claimed *c, const struct settled *settled, uint64_t now_ns)
 {
         const struct ring_reply *reply = settled->reply;
@@ -126,14 +128,14 @@ static uint64_t measure(struct handler *handler, const struct claimed *c, const 
         return ran_ns;
 }
 
-/* The version as one word of a place; "" if it is none. */
+/* The plugin version as one word for a task's history; "" if it does not fit the form. */
 static const char *plain_version(const struct generation *generation)
 {
         struct span version = span_of_text(generation->plugin_version);
         return version.size <= NOTE_VERSION_MAX && note_holder_is_good(version) ? version.data : "";
 }
 
-/* How much of the text fits into `room` bytes: whole lines, if it has several. */
+/* How many bytes of the text to keep so that it fits into `room`: whole lines, if it has several. */
 static size_t whole_lines(const char *text, size_t room)
 {
         size_t size = strlen(text);
@@ -143,7 +145,7 @@ static size_t whole_lines(const char *text, size_t room)
         return newline ? (size_t)(newline - text) : room;
 }
 
-/* The error for the history, with where the start was that ended so. */
+/* The error text for the history, followed by the place where the start ran. */
 static const char *with_place(char text[NOTE_TEXT_MAX + 1], const struct generation *generation,
         const struct pool_task *task, const struct settled *settled)
 {
@@ -160,7 +162,7 @@ static const char *with_place(char text[NOTE_TEXT_MAX + 1], const struct generat
         return text;
 }
 
-/* The line comes first: the task may go with what is told of it. */
+/* Logs first: shard_ended() may free the task. */
 static void end_start(struct handler *handler, struct shard *shard, struct claimed *c, struct pending_outcome *pending,
         const char *error)
 {
@@ -172,7 +174,7 @@ static void end_start(struct handler *handler, struct shard *shard, struct claim
         shard_ended(shard, c, pending, now_ms);
 }
 
-/* The other side says that it is too much: what the task is limited by is closed, for all hosts. */
+/* The handler answered LIMITED: closes the limits of the task, on all hosts. */
 static bool close_limits(struct handler *handler, const struct handler_config *settings, const struct claimed *c,
         const struct settled *settled, uint64_t now_ms)
 {
@@ -202,7 +204,7 @@ static void log_crash(const struct generation *generation, const struct pool_tas
                 log_quote((char[CRASH_LOGGED]){ 0 }, CRASH_LOGGED, settled->error));
 }
 
-/* Another host's task: it is judged there.  What it says about our version of the handler is for us to know. */
+/* Another host's task: its owner judges it.  It still counts for our version of the handler. */
 static void settle_borrowed(struct generation *generation, struct pool_task *task, const struct settled *settled)
 {
         struct handler *handler = generation->handler;
@@ -219,7 +221,7 @@ static void settle_borrowed(struct generation *generation, struct pool_task *tas
         all->events->borrowed_settled(all->self, task, generation, &told);
 }
 
-/* The trace that its follow-ups are part of; NULL: none, or there are no follow-ups. */
+/* The trace that the task's follow-ups join; NULL: there is no trace or no follow-up. */
 static const struct trace_headers *follow_up_trace(const struct traces *traces, const struct task_start *start,
         const struct settled *settled, struct task_trace *room)
 {
@@ -299,8 +301,7 @@ void handler_on_settled(void *owner, struct pool_task *task, const struct settle
                 end_start(handler, shard, c, pending, settled->error);
 }
 
-/* A handler that was removed judges nothing any more: what is done is done, the rest waits for whoever serves it next.
- */
+/* A handler that was removed no longer judges: DONE counts, every other task waits for the next handler of its name. */
 static struct pending_outcome *judge_lent(
         struct handler *handler, const struct generation *generation, struct lent *lent, struct settled *settled)
 {
@@ -312,7 +313,7 @@ static struct pending_outcome *judge_lent(
         else if (generation && retry_judge(generation->settings, c, settled, random_fraction(handler->all), &pending) ==
                                        VERDICT_OUTCOME)
                 return pending;
-        /* Also what is to run again at once: the record of its start has to go. */
+        /* A task that runs again at once needs an outcome too, because the record of its start must be removed. */
         return pending ? pending : pending_outcome_new(STORE_INTERRUPTED, COST_NONE, settled->error);
 }
 
@@ -332,7 +333,7 @@ void handler_settle_lent(struct handler *handler, struct lent *lent, struct sett
                 buffer_put(&c->checkpoint, settled->checkpoint, settled->checkpoint_size);
                 c->has_saved = true;
         }
-        /* A host has said itself where it ran, unless it fell silent. */
+        /* A host names the place itself, unless the seat's time ran out without an answer. */
         if (settled->outcome != OUTCOME_DONE && lent->is_handed && !(lent->is_seat && strstr(error, "\n@"))) {
                 if (lent->is_seat)
                         (void)snprintf(place, sizeof(place), "\n@%s" NOTE_WHERE_SEAT, lent->worker);
@@ -351,7 +352,7 @@ void handler_settle_lent(struct handler *handler, struct lent *lent, struct sett
         c->ran_ms = clock_boot_ms() - lent->started_ms;
         if (settled->reply && settled->reply->ended_ns > settled->reply->started_ns)
                 c->ran_ms = (settled->reply->ended_ns - settled->reply->started_ns) / NS_PER_MS;
-        /* What a borrowed seat said is about that host's version of the handler. */
+        /* The outcome on a borrowed seat concerns the other host's version of the handler. */
         if (generation && !lent->is_seat) {
                 c->generation = generation->version.number;
                 struct settled told = *settled;

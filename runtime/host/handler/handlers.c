@@ -11,7 +11,7 @@
 #include "base/strings.h"
 #include "host/handler/desired.h"
 
-/* --- who is there --- */
+/* --- slots --- */
 
 struct handler *handlers_find(const struct handlers *all, const char *name)
 {
@@ -21,7 +21,7 @@ struct handler *handlers_find(const struct handlers *all, const char *name)
         return NULL;
 }
 
-/* A slot whose last generation is gone, and that is not kept for one that is refused. */
+/* A slot without a generation that is not reserved for a refused handler. */
 static struct handler *find_unused(const struct handlers *all)
 {
         for (uint32_t i = 0; i < all->count; i++)
@@ -129,7 +129,7 @@ uint64_t handlers_due_ms(const struct handlers *all)
         return due_ms;
 }
 
-/* --- what people want, and what others are told --- */
+/* --- desired state and member document --- */
 
 static void set_paused(struct handler *handler, bool is_paused, struct span reason)
 {

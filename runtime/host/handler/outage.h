@@ -1,7 +1,7 @@
-/* outage.h: since when a handler says UNAVAILABLE, and which of it is worth a line in the log.
+/* outage.h: since when a handler answers UNAVAILABLE, and when to log it.
  *
- * Its pool pauses and probes, perhaps for hours, perhaps several times a second.  Told are the beginning and the end,
- * but not more often than every OUTAGE_PACE_MS: what comes in between is counted, and told if it lasts.  No I/O. */
+ * The pool pauses and probes, perhaps for hours, perhaps several times a second.  The beginning and the end are logged,
+ * at most once per OUTAGE_PACE_MS; outages in between are counted, and logged if they last.  No I/O. */
 #ifndef QUIVER_HOST_HANDLER_OUTAGE_H
 #define QUIVER_HOST_HANDLER_OUTAGE_H
 
@@ -11,23 +11,23 @@
 #define OUTAGE_PACE_MS  10000
 #define OUTAGE_TEXT_MAX 160
 
-/* Zero-initialised: all is well. */
+/* Zero-initialised: no outage. */
 struct outage {
         bool is_on;
-        bool is_told;               /* its beginning was */
-        bool has_told;              /* ever */
-        uint64_t since_ms;          /* is_on */
-        uint64_t told_ms;           /* the latest beginning that was told */
-        uint32_t untold;            /* outages since then, this one too */
-        char text[OUTAGE_TEXT_MAX]; /* is_on: why, in the handler's words */
+        bool is_told;               /* the beginning of this outage was logged */
+        bool has_told;              /* some outage was logged before */
+        uint64_t since_ms;          /* valid if is_on */
+        uint64_t told_ms;           /* when a beginning was last logged */
+        uint32_t untold;            /* outages since told_ms that were not logged, this one included */
+        char text[OUTAGE_TEXT_MAX]; /* valid if is_on: the reason, in the handler's words */
 };
 
-/* The handler said UNAVAILABLE, for the first time or again.  True: tell, and `untold` is how many began since the last
- * line; then outage_told(). */
+/* The handler answered UNAVAILABLE, for the first time or again.  True: log it, where `untold` is the number of outages
+ * since the last line; then call outage_told(). */
 bool outage_goes_on(struct outage *o, const char *text, uint64_t now_ms);
 void outage_told(struct outage *o, uint64_t now_ms);
 
-/* It works again, or always did.  True: tell how long it lasted. */
+/* A task of the handler had another outcome.  True: an outage that was logged is over; log how long it lasted. */
 bool outage_over(struct outage *o, uint64_t now_ms, uint64_t *ret_lasted_ms);
 
 #endif

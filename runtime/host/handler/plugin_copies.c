@@ -16,7 +16,7 @@
 #define PREFIX "staging-"
 #define TRIES  100
 
-/* Plain files only: a host puts nothing else there, and what somebody else has put there is not ours to remove. */
+/* Removes plain files only: a host puts nothing else there, and other things are not ours to remove. */
 static void empty(int folder_fd)
 {
         int fd = openat(folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -58,8 +58,7 @@ static void sweep(int state_fd)
         (void)closedir(folder);
 }
 
-/* A new folder, locked.  -EAGAIN: another that started at the same moment found it before it was locked, or has that
- * name. */
+/* Makes and locks a new folder.  -EAGAIN: the name is taken, or another starting host swept it before it was locked. */
 static int make(int state_fd, const char *state, char ret_path[PLUGIN_COPIES_PATH_MAX])
 {
         struct stat found;

@@ -36,7 +36,7 @@ static int write_all(int fd, const uint8_t *data, size_t size)
         return 0;
 }
 
-/* Copies until end of file, hashing on the way; to -1, it only hashes. */
+/* Copies until end of file and hashes the bytes.  With `to` -1 it only hashes. */
 static int copy_bytes(int from, int to, uint64_t *ret_hash, uint64_t *ret_size)
 {
         uint8_t chunk[65536];
@@ -66,7 +66,7 @@ enum plugin_copy_source plugin_copy_source_of(const struct config *config)
         return config->reload.world_writable == WORLD_WRITABLE_ALLOW ? PLUGIN_ANYBODYS : PLUGIN_TRUSTED;
 }
 
-/* What is looked at is the descriptor that is then read. */
+/* Checks and reads through one descriptor, so that the file cannot be replaced in between. */
 static int open_original(const char *path, enum plugin_copy_source source, struct stat *ret_stat, struct error *error)
 {
         struct file_trust trust;
@@ -106,7 +106,7 @@ static void set_label(struct plugin_copy *copy, const char *path)
         (void)snprintf(copy->label, sizeof(copy->label), "%.255s", slash ? slash + 1 : path);
 }
 
-/* Whoever installs with cp instead of rename may still be writing. */
+/* An installer that uses cp instead of rename may still be writing. */
 static int check_unchanged(
         int fd, const struct stat *before, uint64_t size_bytes, const char *path, struct error *error)
 {
@@ -164,11 +164,11 @@ int plugin_copy_make(const char *path, enum plugin_copy_source source, const cha
         r = check_unchanged(from, &before, copy.size_bytes, path, error);
         if (r < 0)
                 goto out;
-        /* The longest file name, with the hash before it, would be longer than any may be. */
+        /* The name is cut: with the hash before it, the longest file name would exceed NAME_MAX. */
         (void)snprintf(copy.path, sizeof(copy.path), "%s/%016" PRIx64 "-%s-%.200s", folder, copy.hash,
                 strrchr(temporary, '-') + 1, copy.label);
-        /* For all to read, and in a folder that only we can enter: a runner that is another user by the time it loads
-         * the copy has opened it before, and /proc/self/fd looks at the mode once more. */
+        /* Readable by all, in a folder that only we can enter.  A runner that changes its user opens the copy before,
+         * but loads it through /proc/self/fd, which checks the mode again. */
         if (fchmod(to, 0555) < 0 || rename(temporary, copy.path) < 0) {
                 r = error_set(error, -errno, "state folder %s: %s", folder, strerror(errno));
                 goto out;

@@ -11,19 +11,19 @@
 #include "base/strings.h"
 #include "host/handler/reload_plan.h"
 
-/* One reload, from the reading to the end of what it does at once. */
+/* One reload, from reading the configuration until it is carried out. */
 struct reload_job {
         uv_work_t work;
         struct reload *reload;
         struct reload_read read;
         struct reload_asker *askers;
         json_t *plan;
-        bool must_reread; /* what was known when it was read is not so any more */
+        bool must_reread; /* the handlers changed while it was read, so its plan would be wrong */
 };
 
 static void begin(struct reload *r);
 
-/* --- who asked --- */
+/* --- askers and answers --- */
 
 static struct reload_asker *take(struct reload_asker **list)
 {
@@ -80,8 +80,8 @@ void reload_ask_ordered(struct reload *r, uint32_t order)
         add_asker(r, new_asker("quiver reload --all", NULL, order));
 }
 
-/* Whether it is known what became of every version that this reload brought.  What an older one brought may still be on
- * probation: nobody who asked later waits for that. */
+/* Whether the fate of every version that this reload brought is known.  Versions of older reloads may still be on
+ * probation: a later caller does not wait for them. */
 static bool is_decided(const struct reload *r, uint32_t reload)
 {
         const char *name;
@@ -172,7 +172,7 @@ static void show_problems(const struct problems *found, json_t *problems)
         }
 }
 
-/* Settings that only a new process can take up. */
+/* Reports settings that need a restart. */
 static void find_restarts(const struct config *now, const struct config *next, json_t *problems)
 {
         struct config_changes changes = { 0 };
@@ -212,7 +212,7 @@ static bool is_removed(const struct handler *handler, const struct config *next)
         return (handler_target(handler) || *handler->refused) && !config_handler(next, handler->name);
 }
 
-/* Every handler's part of the plan, logged before any of it is carried out; the verbs go to `verbs`. */
+/* Plans each handler and logs the plan before any of it is carried out; the verbs go to `verbs`. */
 static void make_plan(struct reload_job *job, enum plan_verb *verbs)
 {
         const struct handlers *all = job->reload->handlers;
@@ -235,7 +235,7 @@ static void make_plan(struct reload_job *job, enum plan_verb *verbs)
         }
 }
 
-/* --- carrying it out --- */
+/* --- carrying out the plan --- */
 
 static struct history_entry *record(struct reload_job *job, const struct reload_item *item)
 {
@@ -252,12 +252,12 @@ static void propose(struct reload_job *job, struct reload_item *item)
         struct shared_config *shared = job->read.shared;
         struct generation *generation = generation_new(handler, shared, &shared->config, item->handler, &item->copy);
         item->has_copy = false;
-        /* It will have that number: news of it may come at once. */
+        /* The number is set before the event, because news about the generation may come from inside it. */
         record(job, item)->generation = handler->rollout.numbers + 1;
         handler_rollout_event(handler, ROLLOUT_PROPOSED, generation);
 }
 
-/* What kept its runners from starting may have been outside, and be gone. */
+/* The cause that kept the runners from starting may have been external, and gone now. */
 static void lift_quarantine(struct generation *current)
 {
         if (!current || current->pool_io.pool.state != POOL_QUARANTINED)
@@ -343,7 +343,7 @@ static void finish(struct reload_job *job)
         job->plan = NULL;
         reload_read_free(&job->read);
         r->job = NULL;
-        /* What they asked for has to be read again. */
+        /* The askers of this job are served by the next reading. */
         LL_CONCAT(r->askers, job->askers);
         job->askers = NULL;
         free(job);
@@ -400,7 +400,7 @@ static void begin(struct reload *r)
         struct reload_job *job = memory_zero(1, sizeof(*job));
         job->reload = r;
         job->work.data = job;
-        /* All who want the same are served at once. */
+        /* One reading serves all askers that want the same. */
         bool is_dry = r->askers->is_dry;
         while (r->askers && r->askers->is_dry == is_dry) {
                 struct reload_asker *asker = take(&r->askers);
@@ -444,7 +444,7 @@ bool reload_is_busy(const struct reload *r)
         return false;
 }
 
-/* --- what it says about itself --- */
+/* --- the status document --- */
 
 static json_t *generation_json(const struct generation *generation)
 {

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 
-#define VERSION_TEXT_MAX 100u /* bytes of why, where it has to be short */
+#define VERSION_TEXT_MAX 100u /* bytes of the reason in the short form */
 
 const char *const history_outcomes[HISTORY_OUTCOMES] = { "good", "unproven", "refused", "held back", "rolled back",
         "superseded" };

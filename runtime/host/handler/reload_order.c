@@ -29,9 +29,9 @@ bool reload_order_find(struct reload_order *order, const char *nonce, const stru
         return false;
 }
 
-/* --- what is said of it --- */
+/* --- the texts --- */
 
-/* Cut between two characters, since half of one is no JSON. */
+/* Cuts between two characters: half a UTF-8 character is not valid JSON. */
 static void set_text(char to[RELOAD_ORDER_TEXT + 1], struct buffer *text)
 {
         const char *from = buffer_text(text);
@@ -69,7 +69,7 @@ static void put_problems(struct buffer *to, const json_t *problems)
         buffer_printf(to, "%snothing was changed", to->size ? "; " : "");
 }
 
-/* What was refused first, since the rest may be cut. */
+/* Refused handlers come first, because the text may be cut. */
 static void put_plan(struct buffer *to, const json_t *plan)
 {
         for (int is_rest = 0; is_rest < 2; is_rest++) {

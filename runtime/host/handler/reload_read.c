@@ -7,7 +7,7 @@
 
 #include "base/memory.h"
 
-/* A file that is being written is looked at so often before it is refused. */
+/* How often a file that is being written is read again before it is refused. */
 #define BUSY_TRIES    10
 #define BUSY_PAUSE_NS 50000000L
 

@@ -1,5 +1,4 @@
-/* reload_read.h: everything that a reload has to look at, on a thread of its own: the file, and every plugin's bytes.
- */
+/* reload_read.h: reads the configuration file and every plugin's bytes for a reload, on a thread of its own. */
 #ifndef QUIVER_HOST_HANDLER_RELOAD_READ_H
 #define QUIVER_HOST_HANDLER_RELOAD_READ_H
 
@@ -8,17 +7,17 @@
 #include "host/handler/plugin_copy.h"
 #include "host/handler/rollout.h"
 
-/* What a handler has now. */
+/* The current version of a handler. */
 struct reload_known {
         char name[NAME_HANDLER_MAX + 1];
         struct generation_id id;
 };
 
-/* What it is to have. */
+/* The new version of a handler. */
 struct reload_item {
         const struct handler_config *handler; /* in `shared` */
         struct generation_id id;
-        int status; /* negative: it cannot be had, and why */
+        int status; /* negative: the plugin cannot be loaded; `error` says why */
         struct error error;
         bool has_copy;
         struct plugin_copy copy;
@@ -27,8 +26,8 @@ struct reload_item {
 struct reload_read {
         /* in */
         char *path;
-        struct strings set; /* of the command line that the host was started with */
-        const char *copies; /* folder */
+        struct strings set; /* --set options that the host was started with */
+        const char *copies; /* folder of the plugin copies */
         bool is_dry;        /* copies nothing */
         struct reload_known *known;
         size_t known_count;
@@ -40,9 +39,9 @@ struct reload_read {
         struct reload_item *items; /* one per handler */
 };
 
-/* Blocks.  Uses nothing but what is in it. */
+/* Blocks; for another thread.  Uses nothing outside `r`. */
 void reload_read(struct reload_read *r);
-/* Also removes copies that were made and not taken (has_copy). */
+/* Also removes copies that nobody has taken over (has_copy). */
 void reload_read_free(struct reload_read *r);
 
 #endif

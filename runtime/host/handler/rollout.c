@@ -4,9 +4,9 @@
 
 #include "base/numbers.h"
 
-/* After the grace for its tasks, a generation's processes get this much longer to be gone. */
+/* A generation's processes get this much time to end after `grace`. */
 #define REAP_MS 1000
-/* More crashes than one for so many tasks done are the version's fault. */
+/* More than one crash per this many done tasks is blamed on the version. */
 #define DONE_PER_CRASH 10
 
 static void act(struct rollout_actions *actions, enum rollout_action_kind kind, struct rollout_version *g)
@@ -66,7 +66,7 @@ static struct rollout_version *find_waiting(const struct rollout *r)
         return g;
 }
 
-/* --- from one to the next --- */
+/* --- from one version to the next --- */
 
 static void drain(struct rollout_version *g, uint64_t now_ms, struct rollout_actions *actions)
 {
@@ -81,7 +81,7 @@ static void kill_now(struct rollout_version *g, uint64_t now_ms, struct rollout_
         act(actions, ROLLOUT_KILL, g);
 }
 
-/* Nobody needs to come back to the one before. */
+/* The version before is no longer needed for a rollback. */
 static void drop_fallback(struct rollout *r, struct rollout_actions *actions)
 {
         struct rollout_version *g = r->fallback;
@@ -90,7 +90,7 @@ static void drop_fallback(struct rollout *r, struct rollout_actions *actions)
                 forget(r, g, actions);
 }
 
-/* The current one has proved itself, or nobody looks. */
+/* The current version has proved itself, or has no probation. */
 static void trust(struct rollout *r, struct rollout_actions *actions)
 {
         r->current->watched_until_ms = 0;
@@ -132,7 +132,7 @@ static void roll_back(struct rollout *r, uint64_t now_ms, struct rollout_actions
         tell(actions, bad, NEWS_ROLLED_BACK, good);
 }
 
-/* The one that waits gets its turn, if there is one. */
+/* Starts the waiting version, if there is one and the limit of live generations allows it. */
 static void try_next(struct rollout *r, uint64_t now_ms, struct rollout_actions *actions)
 {
         struct rollout_version *g = find_waiting(r);
@@ -142,7 +142,7 @@ static void try_next(struct rollout *r, uint64_t now_ms, struct rollout_actions 
         if (!g || r->candidate || live >= r->policy.live_max)
                 return;
         if (r->current && generation_is_same(&g->id, &r->current->id)) {
-                /* Changed and changed back, while another was tried. */
+                /* The change was undone while another version was tried. */
                 tell(actions, g, NEWS_SUPERSEDED, r->current);
                 forget(r, g, actions);
                 return;
@@ -171,7 +171,7 @@ static void on_ready(struct rollout *r, struct rollout_version *g, uint64_t now_
                 promote(r, now_ms, actions);
 }
 
-/* More crashes than a few unlucky tasks explain; or nothing but failures. */
+/* More crashes than a few bad tasks explain, or failures only. */
 static bool is_hopeless(const struct rollout_policy *p, const struct rollout_version *g)
 {
         if (p->crashes_max && g->crashed >= p->crashes_max && g->crashed > g->done / DONE_PER_CRASH)
@@ -216,7 +216,7 @@ static void on_ended(
 static void on_empty(struct rollout *r, struct rollout_version *g, uint64_t now_ms, struct rollout_actions *actions)
 {
         if (g->state == GENERATION_CURRENT)
-                return; /* called back in the meantime */
+                return; /* the generation was put back by a rollback meanwhile */
         if (g == r->fallback)
                 enter(g, GENERATION_RESTING, now_ms);
         else
@@ -253,7 +253,7 @@ static void on_tick(struct rollout *r, uint64_t now_ms, struct rollout_actions *
         struct rollout_version *current = r->current;
         if (!current || !rollout_is_on_probation(current) || now_ms < current->watched_until_ms)
                 return;
-        /* What it rejected it may have rejected rightly. */
+        /* Rejections alone do not count against a version: the tasks may be bad. */
         bool only_failed = !current->done && (current->failed > current->rejected || current->unavailable);
         if (only_failed) {
                 roll_back(r, now_ms, actions);

@@ -1,4 +1,4 @@
-/* rollout_io.c: does what the rollouts decide: which pool serves a handler, which one makes way. */
+/* rollout_io.c: performs the actions of the rollouts: starts, serves, drains and ends generations. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,7 +105,7 @@ static void tell(struct handlers *all, const struct rollout_action *action)
                         other->version.number);
         (void)snprintf(entry->version, sizeof(entry->version), "%s", generation->plugin_version);
         history_set(&all->history, entry, outcome, text);
-        /* Nothing to compare it with: it is as good as it gets. */
+        /* Without a fallback there is no probation, so the version is reported as good at once. */
         if (action->news == NEWS_PROMOTED && !generation->handler->rollout.fallback)
                 history_set(&all->history, entry, "good", "");
 }
@@ -137,7 +137,7 @@ static void start(struct handler *handler, struct generation *generation)
         struct history_entry *entry = history_find(&all->history, handler->name, generation->version.number);
         if (entry)
                 history_set(&all->history, entry, "starting", "");
-        /* As many as do the work now, so that the change is not felt. */
+        /* As many runners as the current generation has, so that throughput stays the same. */
         uint32_t size = current ? pool_io_size(&current->pool_io) : 1;
         size = min_u64(size, generation->settings->processes);
         generation->version.runners_wanted = size ? size : 1;
@@ -157,7 +157,7 @@ static void end(struct handler *handler, struct generation *generation)
                 handler_rollout_event(handler, ROLLOUT_EMPTY, generation);
 }
 
-/* A version that is forgotten has no more events: what it still has in the queue goes with it. */
+/* A forgotten version gets no more events: those still in the queue are dropped. */
 static void drop_events(struct handler *handler, const struct rollout_version *version)
 {
         struct rollout_queue *queue = &handler->rollout_queue;
@@ -168,7 +168,7 @@ static void drop_events(struct handler *handler, const struct rollout_version *v
         queue->count = kept;
 }
 
-/* A generation without processes: it is ready at once, and gone at once.  What workers have stays the handler's. */
+/* A generation without processes is ready at once and empty at once.  Tasks that workers have stay the handler's. */
 static void perform_remote(struct handler *handler, struct generation *generation, enum rollout_action_kind kind)
 {
         if (kind == ROLLOUT_START)
@@ -224,7 +224,7 @@ static void step(struct handler *handler, const struct rollout_event *event)
         }
 }
 
-/* What is performed may cause further events (a start that fails, a pool that is empty at once).  They wait until the
+/* Performing actions may cause further events (a start that fails, a pool that is empty at once).  They wait until the
  * list of actions is done, so that no step runs inside another. */
 static void post(struct handler *handler, const struct rollout_event *event)
 {

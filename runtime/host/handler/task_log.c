@@ -39,7 +39,7 @@ static enum task_log_kind kind_of(const struct store_outcome *outcome)
         return TASK_LOG_DEAD;
 }
 
-/* Whether it gets a line. */
+/* Whether this second has room for another line. */
 static bool has_room(struct task_log *log, const char *handler, uint64_t now_ms)
 {
         if (now_ms >= log->second_ms + SECOND_MS) {
@@ -50,7 +50,7 @@ static bool has_room(struct task_log *log, const char *handler, uint64_t now_ms)
         return log->lines++ < TASK_LOG_LINES;
 }
 
-/* LATER costs no task anything and may go on for hours: a line now and then, and all of them only for who debugs. */
+/* LATER costs a task nothing and may go on for hours: one line now and then; all of them at level debug. */
 static void log_later(
         struct task_log *log, const struct task_log_line *line, const struct store_outcome *outcome, uint64_t now_ms)
 {

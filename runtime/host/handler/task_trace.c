@@ -12,10 +12,10 @@
 #include "host/shard/shard.h"
 
 #define KEY_HASH_BYTES TRACE_SPAN_ID_SIZE
-/* What seems to have waited for longer has a time of submission that cannot be. */
+/* A longer wait comes from a wrong submission time. */
 #define WAIT_MAX_NS (UINT64_C(365 * 86400) * NS_PER_S)
 
-/* --- which trace it is part of ----------------------------------------------------------------------------------- */
+/* --- finding the trace ------------------------------------------------------------------------------------------- */
 
 void task_trace_of(const struct traces *traces, const struct task_start *start, struct task_trace *ret)
 {
@@ -89,7 +89,7 @@ const char *task_trace_field_packed(char to[static TASK_TRACE_FIELD], const stru
 
 /* --- spans ------------------------------------------------------------------------------------------------------- */
 
-/* Keys may be names of people: a receiver can tell them apart, and not read them. */
+/* Keys may be names of people.  With a hash, a receiver can tell keys apart but not read them. */
 static const char *hash_key(char to[static 2 * KEY_HASH_BYTES + 1], struct span key)
 {
         uint8_t digest[SHA256_SIZE];

@@ -1,11 +1,11 @@
-/* task_trace.h: the traces that tasks are part of: what their headers say, what handlers and follow-ups get, and the
- * spans of their starts.
+/* task_trace.h: the traces that tasks are part of: their headers, what handlers and follow-ups get, and the spans of
+ * starts.
  *
- *         wait     from its submission to its first start, if the trace begins here the parent of its attempts
- *         attempt  one for each start, of kind CONSUMER; its id is what the handler finds in `traceparent`
+ *         wait     from submission to the first start; the parent of the attempts if the trace begins here
+ *         attempt  one per start, of kind CONSUMER; its id is in the `traceparent` that the handler gets
  *
- * Whoever owns the shard records them, wherever the task ran: so each is recorded once.  With traces off, a trace that
- * came with a task is passed on to its handler and its follow-ups as it came.  No I/O, no clock. */
+ * The owner of the shard records the spans, wherever the task ran, so each is recorded once.  With traces off, a trace
+ * that came with a task is passed on unchanged to its handler and its follow-ups.  No I/O, no clock. */
 #ifndef QUIVER_HOST_HANDLER_TASK_TRACE_H
 #define QUIVER_HOST_HANDLER_TASK_TRACE_H
 
@@ -27,16 +27,16 @@ struct task_start {
 };
 
 struct task_trace {
-        bool is_known;                /* false: traces are off, and the task has none */
-        bool is_recorded;             /* its spans are sent */
-        enum trace_found found;       /* in its headers */
-        struct trace_context parent;  /* of the attempt; without a span: it has none */
+        bool is_known;                /* false: traces are off, and the task came without one */
+        bool is_recorded;             /* its spans are sent to the receiver */
+        enum trace_found found;       /* what the task's headers contain */
+        struct trace_context parent;  /* parent of the attempt; its span is zero: there is none */
         struct trace_context wait;    /* the span of the wait */
-        struct trace_headers attempt; /* what the handler gets; follow-ups, too */
+        struct trace_headers attempt; /* what the handler and follow-ups get */
 };
 
 void task_trace_of(const struct traces *traces, const struct task_start *start, struct task_trace *ret);
-/* The headers of a task as its handler gets them; lines of its own, or of `room`.  Counts what is malformed. */
+/* The headers of a task as its handler gets them; points into the task or into `room`.  Counts malformed headers. */
 struct span task_trace_headers(struct traces *traces, const struct task_start *start, struct buffer *room);
 
 /* How a start ended; times are of clock_boot_ns(). */
@@ -44,21 +44,21 @@ struct task_attempt {
         const struct shard *shard;
         const char *handler, *host; /* where it ran */
         const char *worker;         /* NULL: a seat of a host */
-        const char *generation;     /* the plugin's version; "": not known */
+        const char *generation;     /* the plugin's version; "": unknown */
         bool is_borrowed;
         const struct settled *settled;
-        const struct pending_outcome *pending; /* what follows; NULL: it runs again at once */
+        const struct pending_outcome *pending; /* the resulting outcome; NULL: the task runs again at once */
         uint64_t started_ns, ended_ns;
-        uint64_t wall_ahead_ns; /* how far the wall clock is ahead */
+        uint64_t wall_ahead_ns; /* how far the wall clock is ahead of boot time */
 };
 void task_trace_record(
         struct traces *traces, const struct task_start *start, const struct task_attempt *attempt, uint64_t now_ms);
 
-/* The field of the log " trace=ID", or "" if it has none. */
+/* The log field " trace=ID", or "" if the task has no trace. */
 #define TASK_TRACE_FIELD (sizeof(" trace=") + TRACE_ID_TEXT)
 const char *task_trace_field(
         char to[static TASK_TRACE_FIELD], const struct traces *traces, const struct claimed *claimed);
-/* The same of headers as a runner gets them. */
+/* The same for headers in the form that a runner gets. */
 const char *task_trace_field_packed(char to[static TASK_TRACE_FIELD], const struct ring_task *task);
 #define TASK_TRACE_LOGGED(traces, claimed) task_trace_field((char[TASK_TRACE_FIELD]){ 0 }, (traces), (claimed))
 

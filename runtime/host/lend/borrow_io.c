@@ -14,8 +14,7 @@
 #include "host/lend/lend_io.h"
 #include "host/lend/seat_outcome.h"
 
-/* --- which are here -------------------------------------------------------------------------------------------------
- */
+/* --- the borrowed tasks --- */
 
 static struct borrowed *find(const struct lend *l, const struct lend_message *m)
 {
@@ -41,7 +40,7 @@ static void forget(struct borrowed *b)
         free(b);
 }
 
-/* It was not started here, and will not be: the owner may start it at once. */
+/* Tells the owner that the task did not start here and will not, so that it may start the task at once. */
 static void say_declined(struct lend *l, const struct lend_message *m)
 {
         struct lend_message no = lend_message_of(l, LEND_DECLINE);
@@ -65,10 +64,9 @@ uint32_t borrow_count_coming(const struct lend *l, uint32_t slot)
         return count;
 }
 
-/* --- from the message to a seat -------------------------------------------------------------------------------------
- */
+/* --- from the message to a seat --- */
 
-/* The handler that serves such tasks here; NULL: none does, or it takes none of others'. */
+/* The handler that serves such tasks here; NULL: none does, or it runs no tasks of other hosts. */
 static struct handler *handler_of(const struct lend *l, struct span name, bool is_worker)
 {
         uint32_t slot = routes_look(&l->handlers->dispatch->routes, name);
@@ -149,7 +147,7 @@ void borrow_take(struct lend *l, const struct lend_message *message, struct span
         b->lease = l->lease_first + lease;
         b->bytes = memory_alloc(bytes.size + 1);
         memcpy(b->bytes, bytes.data, bytes.size);
-        /* The same bytes at another place. */
+        /* Parses again so that the message points into our copy of the bytes. */
         (void)lend_message_parse((struct span){ b->bytes, bytes.size }, &b->message, NULL);
         l->is_lease_used[lease] = true;
         l->list_count++;
@@ -159,7 +157,7 @@ void borrow_take(struct lend *l, const struct lend_message *message, struct span
         log_event(LEVEL_DEBUG, "borrowed", "handler=%s task=%s from=%s", handler->name, message->id, message->host);
 }
 
-/* Runners see until when it may start. */
+/* Publishes the start's deadline in the lease page: runners do not start it later. */
 static void show_lease(const struct borrowed *b)
 {
         leases_set(b->lend->leases, b->lease, b->message.fence.epoch, b->time.until_ms * NS_PER_MS);
@@ -189,7 +187,7 @@ static void pass_on(struct borrowed *b, struct handler *handler, uint64_t now_ms
         }
 }
 
-/* The recorded start is this one, and lasts: a seat gets it, or a worker. */
+/* The store confirmed the recorded start: offers the task to a seat or a worker. */
 static void offer(struct borrowed *b, uint64_t now_ms)
 {
         struct lend *l = b->lend;
@@ -210,8 +208,7 @@ static void offer(struct borrowed *b, uint64_t now_ms)
         pool_io_offer(&handler_current(handler)->pool_io, &b->pool_task);
 }
 
-/* --- what it says ---------------------------------------------------------------------------------------------------
- */
+/* --- heartbeats and reports --- */
 
 static bool find_seat(const struct borrowed *b, struct ring_seat_view *ret_seat)
 {
@@ -226,7 +223,7 @@ static bool find_seat(const struct borrowed *b, struct ring_seat_view *ret_seat)
         return false;
 }
 
-/* As a worker's heartbeat (worker/report.h). */
+/* Fills in a heartbeat in the form of a worker's (worker/report.h). */
 static void put_heartbeat(struct borrowed *b)
 {
         char fence[FENCE_TEXT_MAX];
@@ -256,7 +253,7 @@ static void report(struct borrowed *b, enum store_control_verb verb, struct span
                 .seq = m->fence.seq,
                 .start = span_of_text(b->start),
                 .data = data,
-                /* A checkpoint is worth telling at once. */
+                /* A checkpoint is reported at once. */
                 .enough_ms = b->has_saved ? 0 : b->time.ttl_ms - b->time.ttl_ms / 3 };
         if (verb == CONTROL_HEARTBEAT)
                 b->has_saved = false;
@@ -286,8 +283,7 @@ static void on_reported(struct store_request *request)
         }
 }
 
-/* --- how it ended ---------------------------------------------------------------------------------------------------
- */
+/* --- outcomes --- */
 
 static void put_outcome(struct borrowed *b, const struct settled *settled, uint64_t now_ms)
 {
@@ -332,7 +328,7 @@ void lend_settled(struct lend *l, struct pool_task *task, struct generation *gen
         const struct handler *handler = generation->handler;
         struct generation *current = handler_current(handler);
         b->is_in_pool = false;
-        /* A reload took it back before it started: the new version takes it. */
+        /* A reload took the task back before it started: the new generation gets it. */
         if (settled->never_started && !b->time.is_told_to_stop && current && current != generation &&
                 !handler_is_remote(current->settings) && !l->handlers->is_leaving &&
                 borrowed_may_start(&b->time, now_ms)) {
@@ -354,7 +350,7 @@ void lend_saved(struct pool_task *task, const void *checkpoint, size_t size)
         buffer_clear(&b->checkpoint);
         buffer_put(&b->checkpoint, checkpoint, size);
         b->has_saved = true;
-        b->time.call_ms = 0; /* the next heartbeat is due now */
+        b->time.call_ms = 0; /* makes the next heartbeat due now */
 }
 
 void borrow_stop(struct lend *l, const struct lend_message *message, uint64_t now_ms)
@@ -367,10 +363,9 @@ void borrow_stop(struct lend *l, const struct lend_message *message, uint64_t no
         pool_io_cancel(b->pool_task.pool_io, &b->pool_task);
 }
 
-/* --- what is due ----------------------------------------------------------------------------------------------------
- */
+/* --- a turn of the loop --- */
 
-/* Past its deadline others may run it. */
+/* Past its deadline the owner may run the task again, so it must stop here. */
 static void stop(struct borrowed *b)
 {
         log_event(LEVEL_WARN, "borrowed-late", "task=%s from=%s text=%s", b->message.id, b->message.host,

@@ -4,8 +4,7 @@
 
 #include "base/numbers.h"
 
-/* --- whom to ask ----------------------------------------------------------------------------------------------------
- */
+/* --- choosing an owner to ask --- */
 
 void borrower_rang(struct borrower *b)
 {
@@ -15,7 +14,7 @@ void borrower_rang(struct borrower *b)
 void borrower_listing(struct borrower *b, uint64_t now_ms)
 {
         b->is_listing = true;
-        b->is_stale = false; /* a ring from now on is about something newer */
+        b->is_stale = false; /* a ring from now on announces a newer change */
         b->listed_ms = now_ms;
         b->wants_count = 0;
 }
@@ -158,8 +157,7 @@ uint64_t borrower_due_ms(const struct borrower *b, const struct borrower_seats *
         return due_ms;
 }
 
-/* --- a borrowed task ------------------------------------------------------------------------------------------------
- */
+/* --- a borrowed task --- */
 
 static bool note_start(struct borrower_starts *starts, uint64_t start)
 {
@@ -180,7 +178,7 @@ bool borrower_is_new(struct borrower_starts *starts, const struct work_fence *fe
                 memset(starts->has_come, 0, sizeof(starts->has_come));
                 starts->start = fence->start;
         }
-        /* Those in between have not come: their places were those of others. */
+        /* Clears the bits of the numbers skipped: they still belong to starts BORROWER_STARTS earlier. */
         while (starts->start < fence->start) {
                 starts->start++;
                 starts->has_come[starts->start % BORROWER_STARTS / 8] &= (uint8_t)(0xffu ^ 1u << starts->start % 8);
@@ -195,7 +193,7 @@ void borrowed_begin(struct borrowed_time *t, uint64_t ttl_ms, uint64_t now_ms)
         };
 }
 
-/* The last moment at which it is worth a call: at least so long the recorded start may last. */
+/* After this time no call to the store is worthwhile: the recorded start has certainly ended. */
 static uint64_t hopeless_ms(const struct borrowed_time *t)
 {
         return (t->until_ms ? t->until_ms : t->came_ms) + t->ttl_ms;
@@ -237,14 +235,14 @@ void borrowed_confirmed(struct borrowed_time *t, uint64_t left_ms)
 {
         t->is_calling = false;
         left_ms = min_u64(left_ms, t->ttl_ms);
-        /* As for workers: less than the store has recorded, for clocks drift. */
+        /* As for workers, our deadline is before the recorded one, because clocks drift. */
         uint64_t until_ms = t->sent_ms + left_ms - left_ms / 10;
         if (t->state == BORROWED_CONFIRMING)
                 t->state = BORROWED_HELD;
         if (t->state != BORROWED_HELD)
                 return;
         t->until_ms = until_ms;
-        /* A third of what a heartbeat gives; sooner if the last one has not been heard yet. */
+        /* Heartbeats are due at a third of the time that one gives, or sooner if less is left. */
         t->call_ms = t->sent_ms + min_u64(t->ttl_ms, left_ms) / 3;
 }
 
@@ -259,7 +257,7 @@ void borrowed_refused(struct borrowed_time *t)
         bool is_held = t->state == BORROWED_HELD && !t->has_ended;
         t->is_calling = false;
         if (is_held)
-                t->until_ms = 0; /* it is stopped at once, and over once no seat has it */
+                t->until_ms = 0; /* it is stopped at once, and the task is over once no seat has it */
         else
                 t->state = BORROWED_OVER;
 }

@@ -11,19 +11,19 @@
 #include "base/numbers.h"
 #include "host/lend/lender.h"
 
-/* A worker's poll on behalf of another host waits so long: tasks that wait in the store for a worker come within it. */
+/* How long a worker's poll on behalf of another host waits.  Keys that wait in the store for a worker are woken within
+ * it. */
 #define WORKER_WAIT_MS UINT64_C(300)
 #define HANDLERS_MAX   64u /* handlers whose free seats are offered */
 
-/* --- messages -------------------------------------------------------------------------------------------------------
- */
+/* --- messages --- */
 
 struct outgoing {
         struct store_post post;
         struct lend *lend;
         struct buffer bytes;
         enum lend_kind kind;
-        uint32_t slot; /* ASK */
+        uint32_t slot; /* valid for an ASK */
         uint32_t shard;
         struct work_fence fence;
         char id[TASK_ID_MAX + 1];
@@ -36,7 +36,7 @@ struct lend_message lend_message_of(const struct lend *l, enum lend_kind kind)
         return message;
 }
 
-/* Whether it certainly did not arrive. */
+/* Whether the message certainly did not arrive. */
 static bool is_refused(int status)
 {
         return status == -EDQUOT || status == -EMSGSIZE || status == -EINVAL;
@@ -80,18 +80,17 @@ void lend_post(struct lend *l, const uint8_t to[STORE_NONCE_SIZE], const struct 
         (void)post(l, to, message);
 }
 
-/* --- an owner: another host asks ------------------------------------------------------------------------------------
- */
+/* --- an owner: another host asks --- */
 
-/* What one ASK offered: so many polls, of which each takes a task or none. */
+/* The polls made for one ASK; each gets a task or none. */
 struct offer {
         struct lend *lend;
         uint8_t nonce[STORE_NONCE_SIZE];
         char handler[NAME_HANDLER_MAX + 1];
-        char worker[WORKER_NAME_MAX + 1]; /* the host's name, or the worker's that polls there */
+        char worker[WORKER_NAME_MAX + 1]; /* name of the asking host, or of its worker that polls there */
         bool is_seat;
-        uint32_t left;  /* polls that are not answered */
-        uint32_t empty; /* of those that are, got nothing */
+        uint32_t left;  /* unanswered polls */
+        uint32_t empty; /* polls that were answered without a task */
         struct offered {
                 struct work_poll poll;
                 struct offer *offer;
@@ -184,8 +183,7 @@ void lend_stop_seat(struct lend *l, const struct lent *lent)
         lend_post(l, lent->nonce, &m);
 }
 
-/* --- the mailbox ----------------------------------------------------------------------------------------------------
- */
+/* --- the mailbox --- */
 
 static void on_message(struct lend *l, struct span bytes, uint64_t now_ms)
 {
@@ -225,7 +223,7 @@ static void on_taken(struct store_request *request)
         struct lend *l = container_of(request, struct lend, take.request);
         l->is_taking = false;
         if (request->status < 0) {
-                /* It is taken again when the store has answered something else. */
+                /* The mailbox is read again when the store answers another call. */
                 l->must_take = request->status != -ECANCELED;
                 return;
         }
@@ -281,8 +279,7 @@ void lend_store_answers(struct lend *l)
                 take_mail(l);
 }
 
-/* --- who wants seats ------------------------------------------------------------------------------------------------
- */
+/* --- the `wanting` record --- */
 
 static void on_set(struct store_request *request)
 {
@@ -292,7 +289,7 @@ static void on_set(struct store_request *request)
                 lender_told(&l->handlers->list[l->set_slot]->lender, request->status == 0);
 }
 
-/* Something of the handler waits beyond its seats, or without a worker. */
+/* Whether tasks of the handler wait because all seats are busy or no worker polls. */
 static bool is_short(const struct handler *handler, const struct generation *generation)
 {
         const struct dispatch *d = handler->all->dispatch;
@@ -301,7 +298,7 @@ static bool is_short(const struct handler *handler, const struct generation *gen
                 has_ready |= !shard_set_is_empty(&d->ready[lane]);
         if (!generation || !generation->settings->spread)
                 return false;
-        /* What found no worker may wait in the store. */
+        /* Tasks without a worker may have been returned to the store. */
         if (handler_is_remote(generation->settings))
                 return (has_ready || d->pools[handler->slot].may_be_stored) && !remote_own_polls(&handler->remote);
         const struct pool *pool = &generation->pool_io.pool;
@@ -337,8 +334,7 @@ static void lender_turn(struct lend *l, uint64_t now_ms)
         }
 }
 
-/* --- free seats -----------------------------------------------------------------------------------------------------
- */
+/* --- free seats --- */
 
 static void on_listed(struct store_request *request)
 {
@@ -357,7 +353,7 @@ static void on_listed(struct store_request *request)
         borrower_listed(&l->borrower, request->status == 0);
 }
 
-/* Seats, or workers that poll, for which there is nothing here. */
+/* Seats, or workers that poll, without a task of our own for them. */
 static uint32_t count_free(const struct lend *l, const struct handler *handler)
 {
         const struct generation *generation = handler_current(handler);
@@ -431,8 +427,7 @@ static void borrower_turn(struct lend *l, uint64_t now_ms)
         }
 }
 
-/* --- the loop -------------------------------------------------------------------------------------------------------
- */
+/* --- the loop --- */
 
 void lend_turn(struct lend *l, uint64_t now_ms)
 {

@@ -51,8 +51,7 @@ void lend_message_put(struct buffer *to, const struct lend_message *message)
         buffer_free(&task);
 }
 
-/* --- reading --------------------------------------------------------------------------------------------------------
- */
+/* --- reading --- */
 
 static int bad(struct error *error, const char *what)
 {
@@ -115,7 +114,7 @@ static int read_task(struct reader *r, struct lend_message *m, struct error *err
         m->lane = (enum lane)lane;
         if (envelope_parse(task, size, &m->task, NULL) < 0 || !span_is(m->task.id, span_of_text(m->id)))
                 return bad(error, "task");
-        /* Only a worker's task may have a key: order is kept by whoever owns the key. */
+        /* Only a task for a worker may have a key: a key's order is kept by the owner of its shard. */
         if (!m->is_worker && m->task.key.size && !span_is(m->task.key, m->task.id))
                 return bad(error, "key");
         return 0;

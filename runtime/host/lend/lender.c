@@ -51,7 +51,7 @@ void lender_telling(struct lender *l, uint32_t tasks, uint64_t now_ms)
 void lender_told(struct lender *l, bool is_done)
 {
         l->is_telling = false;
-        /* Without an answer it is unknown what the record says: what is true is said again. */
+        /* After a failure the record's content is unknown, so it is written again. */
         l->is_told = is_done ? l->is_telling_of : !l->is_telling_of;
 }
 

@@ -72,7 +72,7 @@ int seat_outcome_parse(struct span bytes, struct seat_outcome *ret, struct error
         if (o.has_reply && (ring_unpack_reply(reply, size, &o.reply) < 0 || o.reply.outcome != (int32_t)outcome ||
                                    o.reply.retry_after_ms > TASK_NUMBER_MAX))
                 return bad(error, "answer");
-        /* Only a handler says that it is done, and with what. */
+        /* Only a handler's own answer can be DONE. */
         if (o.outcome == OUTCOME_DONE && !o.has_reply)
                 return bad(error, "answer");
         *ret = o;

@@ -74,7 +74,8 @@ uint64_t limit_plan(const struct limit_amount *amount, uint64_t grace_ms, uint64
                 ret->burst = amount->burst - less;
                 return lag_ms;
         }
-        /* Grants one by one, each later by the lag: then starts that are up to that late keep the rate's distance. */
+        /* Tokens are granted one by one, with a period that is longer by the lag: starts that are up to lag_ms late
+         * still keep the rate. */
         ret->burst = 1;
         ret->period_ms += amount->rate * LIMIT_LAG_MIN_MS;
         return LIMIT_LAG_MIN_MS;
@@ -88,7 +89,7 @@ void limit_define(
         limit->by = !by ? LIMIT_BY_NOTHING : !strcmp(by, "key") ? LIMIT_BY_KEY : LIMIT_BY_HEADER;
         if (limit->by == LIMIT_BY_HEADER)
                 (void)snprintf(limit->header, sizeof(limit->header), "%s", by + sizeof(header) - 1);
-        /* The home has a newer one, which is used. */
+        /* The home has a newer definition, which stays in use. */
         if (limit->store.version > amount->version)
                 return;
         limit->amount = *amount;
@@ -96,7 +97,7 @@ void limit_define(
         limit->lag_ms = limit_plan(amount, grace_ms, values_max, &limit->store);
 }
 
-/* Concurrencies first: their shares do not perish while a token is waited for. */
+/* Concurrencies come first: their shares do not expire while the task waits for a token. */
 static bool is_before(const struct limit *a, const struct limit *b)
 {
         if (!a->store.rate != !b->store.rate)
@@ -146,7 +147,7 @@ struct limit_bucket *limit_bucket_find(const struct limit *limit, struct span va
         return b;
 }
 
-/* What is too long to be a value, or to stand in a name, is a hash there. */
+/* A value that is too long for a bucket or for a name is replaced by its hash. */
 static struct span hashed(struct span value, char to[20])
 {
         (void)snprintf(to, 20, "#%016" PRIx64, hash_bytes(HASH_START, (const uint8_t *)value.data, value.size));
@@ -197,7 +198,7 @@ void limit_bucket_drop(struct limits *l, struct limit_bucket *b)
         free(b);
 }
 
-/* `limit:NAME`, and `/VALUE` if it is by something. */
+/* `limit:NAME`, followed by `/VALUE` if the limit is `by` something. */
 static void bucket_name(const struct limit_bucket *b, char to[STORE_NAME_MAX + 1])
 {
         const struct limit *limit = b->of;
@@ -213,7 +214,7 @@ static void bucket_name(const struct limit_bucket *b, char to[STORE_NAME_MAX + 1
                         hashed((struct span){ b->value, b->size }, hash).data);
 }
 
-/* NULL: nothing is known of it. */
+/* NULL: this host has no such bucket. */
 static struct limit_bucket *bucket_named(const struct limit *limit, struct span name, struct span value)
 {
         char text[STORE_NAME_MAX + 1];
@@ -234,7 +235,7 @@ uint64_t limit_available(const struct limit_bucket *b, const struct limit_task *
                 return 0;
         if (limit_is_rate(b->of))
                 return b->granted;
-        /* A task is stopped when the lease of its shard is over: the share has to last as long. */
+        /* A running task is stopped when the lease of its shard ends, so the share must last as long as the lease. */
         if (b->until_ms < task->until_ms || b->is_over)
                 return 0;
         uint64_t used = b->in_use + b->is_giving_up;
@@ -341,15 +342,15 @@ bool limits_name_opens(struct limits *l, struct span name, uint32_t keys)
         size_t size = slash ? (size_t)(slash - rest.data) : rest.size;
         (void)snprintf(limit_name, sizeof(limit_name), "%.*s", (int)size, rest.data);
         const struct limit *limit = limits_find(l, limit_name);
-        /* What nobody is under any more holds nobody up. */
+        /* A limit that no handler uses any more blocks nothing. */
         if (!limit || !limit->pools)
                 return true;
         struct span value = slash ? (struct span){ slash + 1, rest.size - size - 1 } : SPAN_TEXT("");
         struct limit_bucket *b = bucket_named(limit, name, value);
         if (!b)
-                return true; /* What comes of it tells. */
+                return true; /* woken keys show whether they may start */
         b->is_stored = true;
-        /* It may be known of no task here: without a pass nobody would look at the name again. */
+        /* The bucket may have no task in a window: without a pass nobody would look at the name again. */
         l->due_ms = min_u64(l->due_ms, max_u64(b->ask_ms, b->closed_ms));
         if (limit_is_away(b, l->looked_ms) || b->wake_left <= 0)
                 return false;

@@ -1,17 +1,18 @@
-/* limit_calls.c: what is asked of the limits' homes, and what their answers mean. */
+/* limit_calls.c: decides what to ask the limits' homes for, and applies their answers. */
 #include <errno.h>
 
 #include "base/numbers.h"
 #include "host/limit/limit_private.h"
 
-/* Of a rate: so long, at least and at most, until it is asked again when there was not enough. */
+/* Rate: pause before the next call when not enough was granted. */
 #define RATE_PACE_MIN_MS UINT64_C(2)
 #define RATE_PACE_MAX_MS UINT64_C(100)
-/* Of a concurrency: the same; twice as long each time. */
+/* Concurrency: pause before the next call when not enough was granted; doubled each time. */
 #define SHARE_PACE_MIN_MS UINT64_C(20)
 #define SHARE_PACE_MAX_MS UINT64_C(200)
 #define RENEW_MAX_MS      UINT64_C(1000)
-/* Where others wait and have none: after so long a share is given up, and no other asked for in its stead so soon. */
+/* While others wait without a share, a holder gives one up after SLICE_MS, and does not ask for another within
+ * GAVE_UP_MS. */
 #define SLICE_MS        UINT64_C(1000)
 #define GAVE_UP_MS      UINT64_C(250)
 #define FAILED_MS       UINT64_C(100)
@@ -22,7 +23,7 @@ uint64_t limit_lease_ms(const struct limits *l, const struct limit *limit)
         return limit_is_rate(limit) ? limit->lag_ms : min_u64(l->ttl_ms + l->ttl_ms / 2, STORE_LIMIT_LEASE_MS);
 }
 
-/* How many tokens are to be asked for now. */
+/* How many tokens to ask for now. */
 static uint64_t tokens_wanted(const struct limit_bucket *b, uint64_t now_ms)
 {
         if (now_ms < b->ask_ms || now_ms < b->closed_ms || b->lacking <= b->granted)
@@ -30,7 +31,7 @@ static uint64_t tokens_wanted(const struct limit_bucket *b, uint64_t now_ms)
         return min_u64(b->lacking - b->granted, STORE_LIMIT_MAX);
 }
 
-/* How many shares the host is to have. */
+/* How many shares this host should have. */
 static uint64_t shares_wanted(const struct limits *l, const struct limit_bucket *b, uint64_t now_ms)
 {
         uint64_t want = b->in_use + (l->is_leaving ? 0 : b->backed + b->lacking);
@@ -38,7 +39,7 @@ static uint64_t shares_wanted(const struct limits *l, const struct limit_bucket 
                 want = min_u64(want, max_u64(b->granted, b->in_use));
         if (b->is_giving_up && b->granted)
                 want = min_u64(want, max_u64(b->in_use, b->granted - 1));
-        /* The app holds too much: first of all, what nothing uses goes back. */
+        /* The app holds more shares than allowed: unused ones are given back first. */
         bool is_excess = b->is_over && b->in_use < b->granted;
         if (is_excess)
                 want = b->in_use;
@@ -49,7 +50,7 @@ static uint64_t shares_wanted(const struct limits *l, const struct limit_bucket 
         return min_u64(want, STORE_LIMIT_MAX);
 }
 
-/* Whether its home is to be asked now, and for what. */
+/* Whether to ask the home about this bucket now, and for what. */
 static bool is_to_ask(
         const struct limits *l, const struct limit_bucket *b, uint64_t now_ms, struct store_limit_item *item)
 {
@@ -63,7 +64,7 @@ static bool is_to_ask(
                 return item->want || is_to_close;
         }
         item->want = shares_wanted(l, b, now_ms);
-        /* Until the answer is here, others may start with what is not given back. */
+        /* Shares that the call does not give back stay usable until its answer. */
         uint64_t granted = now_ms < b->until_ms ? b->granted : 0;
         item->keep = min_u64(item->want, max_u64(b->in_use, granted));
         bool is_to_renew = (b->granted || b->in_use) && now_ms >= b->renew_ms;
@@ -105,7 +106,7 @@ static void got_tokens(struct limit_bucket *b, const struct store_limit_item *it
         uint64_t fill_ms = limit->store.burst * limit->store.period_ms / limit->store.rate;
         uint64_t pace_ms = max_u64(RATE_PACE_MIN_MS, min_u64(fill_ms / 4, RATE_PACE_MAX_MS));
         if (item->granted && now_ms < until_ms) {
-                /* Those that were there end earlier, and count as if all did. */
+                /* Older tokens end earlier: all of the bucket's tokens get the earliest deadline. */
                 b->until_ms = b->granted ? min_u64(b->until_ms, until_ms) : until_ms;
                 b->granted += item->granted;
         } else {
@@ -141,8 +142,8 @@ static void got_shares(
         b->is_giving_up = item->has_waiting && item->granted && now_ms >= b->since_ms + SLICE_MS;
 }
 
-/* Its home uses a newer definition than ours: that one is used here, too.  How much later than granted a start may be
- * is not known of it; it is never less than this. */
+/* The home has a newer definition than ours: we use it too.  Its lag is unknown, so we use the smallest that any
+ * has. */
 static void adopt(struct limit *limit, const struct store_limit *used)
 {
         struct span name = limit->store.name;
@@ -174,7 +175,7 @@ void limits_answered(struct limits *l, struct limit *limit, const struct store_l
                 limit->counts.granted += item->granted;
                 limit->counts.refused += item->want && !item->granted;
                 if (is_newer && is_other)
-                        b->granted = 0; /* It was asked for as what it is not. */
+                        b->granted = 0; /* the limit has changed between rate and concurrency, so the grant is void */
                 else if (limit_is_rate(limit))
                         got_tokens(b, item, now_ms);
                 else

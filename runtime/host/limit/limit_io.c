@@ -11,10 +11,10 @@
 #include "base/memory.h"
 #include "base/numbers.h"
 
-/* A runner that has to end gets SIGABRT first, for its backtrace: so much later it is gone. */
+/* A runner that must end gets SIGABRT first, for its backtrace, and is gone after this. */
 #define KILL_MS UINT64_C(3000)
 
-/* Of what a person has set, so much stands in the log. */
+/* Bytes of a person's setting that go to the log. */
 #define LIMIT_SETTING_SHOWN UINT64_C(200)
 
 struct limit_call {
@@ -26,13 +26,13 @@ struct limit_call {
 
 /* --- definitions --- */
 
-/* A worker hears that it is to stop with its next heartbeat, and stops by itself at the end of its time. */
+/* A worker learns at its next heartbeat that it must stop, and stops by itself when its time is over. */
 static uint64_t grace_of_handler(const struct handler_config *handler)
 {
         return handler_is_remote(handler) ? max_u64(handler->grace_ms, handler->remote.ttl_ms) : handler->grace_ms;
 }
 
-/* How long a task under it may still run when its host has lost the lease, or its share. */
+/* How long a task under the limit may still run after its host has lost the lease or the share. */
 static uint64_t grace_of(const struct config *config, const char *limit)
 {
         uint64_t grace_ms = 0;
@@ -98,7 +98,7 @@ void limits_io_define(struct limits_io *io, const struct config *config, uint64_
         define_all(io, wall_ms);
 }
 
-/* One line for what a person set, whoever asked for it. */
+/* One line per setting that a person made, however often it is read. */
 static void tell_setting(const struct limits_io *io, const char *name, const struct limit_override *o, struct span text,
         uint64_t wall_ms)
 {

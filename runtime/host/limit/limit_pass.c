@@ -1,10 +1,10 @@
-/* limit_pass.c: a pass over the tasks that wait in windows: who may go on, and what is lacking. */
+/* limit_pass.c: a pass over the limited tasks that wait in windows: which may start, and which shares are lacking. */
 #include "base/numbers.h"
 #include "host/limit/limit_private.h"
 
-/* So long from one look at the names that keys wait for in the store to the next. */
+/* Pause between two looks at the names that keys wait for in the store. */
 #define NAMES_PACE_MS UINT64_C(20)
-/* With many buckets a pass takes a while: so many of them, and passes are a millisecond further apart. */
+/* Passes are one millisecond further apart for every this many buckets, because each takes longer. */
 #define PASS_BUCKETS 1000u
 
 static uint64_t next_pass_ms(const struct limits *l)
@@ -103,7 +103,7 @@ static uint64_t bucket_due_ms(const struct limits *l, const struct limit_bucket 
                 due_ms = max_u64(due_ms, l->looked_ms + NAMES_PACE_MS);
         if (b->granted && (limit_is_rate(b->of) || b->in_use))
                 due_ms = min_u64(due_ms, b->until_ms);
-        /* What is being asked for is answered, or fails. */
+        /* A bucket with a call under way is renewed by that call. */
         if (!limit_is_rate(b->of) && (b->granted || b->in_use) && !b->is_asking)
                 due_ms = min_u64(due_ms, b->renew_ms);
         if (!b->is_close_told && b->closed_ms > l->passed_ms)
@@ -115,7 +115,7 @@ static uint64_t bucket_due_ms(const struct limits *l, const struct limit_bucket 
         return due_ms;
 }
 
-/* Nothing would be different if it were not there. */
+/* Whether the bucket holds nothing that a new one would not have. */
 static bool is_at_rest(const struct limit_bucket *b, uint64_t now_ms)
 {
         return !b->granted && !b->in_use && !b->waiting && !b->backed && !b->is_stored && !b->is_asking &&
@@ -150,7 +150,7 @@ bool limits_pass_end(struct limits *l, uint64_t now_ms)
                 return false;
         l->looked_ms = now_ms;
         l->must_look = false;
-        /* Those of which a shard still has a name say so when they are looked at. */
+        /* Buckets whose name some shard still has are marked again during the look. */
         for (struct limit_bucket *b = l->buckets; b; b = b->next)
                 b->is_stored = false;
         return true;

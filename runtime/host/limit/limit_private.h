@@ -1,17 +1,17 @@
-/* limit_private.h: what limit.c (tasks and buckets), limit_pass.c (who may go on) and limit_calls.c (what is asked for)
- * share. */
+/* limit_private.h: shared by limit.c (tasks and buckets), limit_pass.c (passes) and limit_calls.c (calls to the
+ * homes). */
 #ifndef QUIVER_HOST_LIMIT_LIMIT_PRIVATE_H
 #define QUIVER_HOST_LIMIT_LIMIT_PRIVATE_H
 
 #include "host/limit/limit.h"
 
-/* A task that cannot start for longer than this waits in the store. */
+/* A task that cannot start within this time waits in the store. */
 #define LIMIT_AWAY_MS UINT64_C(1000)
-/* A share is kept for a task that lacks another if that one may come within this time. */
+/* A task keeps a share while it lacks another one only if that may come within this time. */
 #define LIMIT_SOON_MS UINT64_C(100)
-/* So long starts are counted before it is said how many there are. */
+/* Starts are counted over this long for `lately`. */
 #define LIMIT_LATELY_MS UINT64_C(100)
-/* A share that nothing uses is given back after this long. */
+/* An unused share is given back after this time. */
 #define LIMIT_SPARE_MS UINT64_C(100)
 
 static inline bool limit_is_rate(const struct limit *limit)
@@ -19,13 +19,13 @@ static inline bool limit_is_rate(const struct limit *limit)
         return limit->store.rate > 0;
 }
 
-/* More run than there are shares: some of them have ended. */
+/* Whether more tasks run than there are shares: some shares have ended. */
 static inline bool limit_is_lost(const struct limit_bucket *b)
 {
         return !limit_is_rate(b->of) && b->in_use > b->granted + b->stopping + b->adopted + b->passed_on;
 }
 
-/* Its counts are of this pass from now on. */
+/* Resets the counts of the bucket if they are of an earlier pass. */
 static inline void limit_stamp(const struct limits *l, struct limit_bucket *b)
 {
         if (b->pass == l->pass)
@@ -40,15 +40,13 @@ static inline bool limit_is_away(const struct limit_bucket *b, uint64_t now_ms)
         return open_ms > now_ms + LIMIT_AWAY_MS;
 }
 
-/* How many of a bucket's tasks may wait in windows: what it lets start until more of them are woken, which takes a few
- * calls to the store, but never many.  A rate says how many that are; of a concurrency it depends on how long they
- * take.
- */
+/* How many of a bucket's tasks may wait in windows: as many as can start until more are woken, which takes a few calls
+ * to the store, but never many.  A rate gives that number; for a concurrency it follows from recent starts. */
 uint32_t limit_window(const struct limit_bucket *b);
 struct limit_bucket *limit_bucket_find(const struct limit *limit, struct span value);
 struct limit_bucket *limit_bucket_ensure(struct limits *l, struct limit *limit, const struct limit_task *task);
 void limit_bucket_drop(struct limits *l, struct limit_bucket *b);
-/* Shares that are to be had now. */
+/* Free shares that this task could use now. */
 uint64_t limit_available(const struct limit_bucket *b, const struct limit_task *task, uint64_t now_ms);
 
 #endif

@@ -38,8 +38,8 @@
 #define ASSIGN_NAME_MAX    64u
 #define ASSIGN_WEIGHT_MAX  1000u
 #define ASSIGN_MEMBERS_MAX 4096u
-/* Half of the largest generation.  A stale report above it is damaged data: following it would leave no higher epochs.
- */
+/* Half of the largest generation.  A STALE report above it is damaged data: following it would leave no higher
+ * epochs. */
 #define ASSIGN_STALE_MAX (TASK_NUMBER_MAX / 2)
 /* A document with a higher generation is damaged data too: a lease at its epochs could never be taken over. */
 #define ASSIGN_GENERATION_MAX (TASK_NUMBER_MAX / 4 * 3)
@@ -78,8 +78,7 @@ struct assignment {
         uint32_t shards_count;
         struct assign_owner *owners; /* members that have shards or may get some; sorted by nonce, unique */
         uint32_t owners_count;
-        struct assign_giver
-                *givers; /* members that owned shards and own none now; sorted by nonce, unique, none an owner */
+        struct assign_giver *givers; /* members that owned shards and own none now; sorted by nonce, unique */
         uint32_t givers_count;
 };
 
@@ -108,7 +107,7 @@ struct assign_input {
         bool may_plan;           /* false: the last round of planned moves is too recent; orphans still move */
         uint32_t round_max;      /* planned moves per round; 0: no limit */
         bool may_even;           /* two shards may be exchanged to even out load */
-        const uint32_t *resting; /* shards that are not exchanged: it is not long since they were */
+        const uint32_t *resting; /* shards that are not exchanged, because they were exchanged a short time ago */
         uint32_t resting_count;
 };
 
@@ -122,7 +121,8 @@ enum assign_reason {
         ASSIGN_REBALANCE,
         ASSIGN_DRAIN,
         ASSIGN_LOAD,
-        ASSIGN_RESTART, /* the owner is gone, and one of its name has come: nobody saw whether it left or crashed */
+        ASSIGN_RESTART, /* the owner is gone and a host of its name has come; nobody saw whether the owner left or
+                         * crashed */
         ASSIGN_REASONS
 };
 

@@ -5,24 +5,24 @@
 #include "base/memory.h"
 #include "base/numbers.h"
 
-/* A member's load is uneven if it is above the mean by two fifths, and by UNEVEN_MIN thousandths of a seat.  Loads are
- * told anew when they change by a fifth, so two that look so far apart differ in fact. */
+/* A member's load is uneven if it exceeds the mean by two fifths and by UNEVEN_MIN thousandths of a seat.  Loads are
+ * reported again when they change by a fifth, so such a difference is real. */
 #define UNEVEN_TIMES 14u
 #define UNEVEN_OF    10u
 #define UNEVEN_MIN   100u
 /* An exchange leaves the busier of the two with at most seven eighths of what it had. */
 #define BETTER_TIMES 7u
 #define BETTER_OF    8u
-/* Members above the mean that are tried: the load of the busiest may be one shard, which helps nobody to move. */
+/* Members above the mean that are tried: the load of the busiest may be a single shard, which no exchange improves. */
 #define TRIED_MAX 8u
-/* Loads are compared for equal weights. */
+/* Loads are scaled to equal weights before they are compared. */
 #define SCALE 1000u
 
 struct load_member {
         bool takes_part;
         bool is_tried;
         uint64_t load;
-        uint64_t listed;   /* part of it that is of shards with a known load */
+        uint64_t listed;   /* the part of `load` that comes from shards with a known load */
         uint32_t unlisted; /* number of the other shards */
         uint32_t quiet;    /* its shard with the least load that may move; QUOTA_NONE: it has none */
         uint64_t quiet_load;
@@ -49,8 +49,8 @@ static const struct load_summary *said_by(const struct load_work *w, uint32_t it
         return &w->quotas->items[item].member->load;
 }
 
-/* A shard's load counts for the member to which the shard is assigned.  While it is handed over its former owner still
- * tells of it, so that load is moved in the sums; a load that several members tell of counts once. */
+/* A shard's load counts for the member that it is assigned to.  During a handover the former owner still reports it, so
+ * it is moved in the sums; a load that several members report counts once. */
 static void place_loads(struct load_work *w)
 {
         for (uint32_t i = 0; i < w->quotas->count; i++) {
@@ -97,7 +97,7 @@ static void sum_up(struct load_work *w)
                         w->is_resting[w->input->resting[i]] = true;
 }
 
-/* What a shard's load may be: of one that is not told of, its part of what is left of its owner's sum. */
+/* The shard's reported load, or else an equal part of the rest of its owner's sum. */
 static uint64_t likely_load(const struct load_work *w, uint32_t shard, const struct load_member *owner)
 {
         if (w->loads[shard])
@@ -105,7 +105,7 @@ static uint64_t likely_load(const struct load_work *w, uint32_t shard, const str
         return (owner->load - min_u64(owner->load, owner->listed)) / owner->unlisted;
 }
 
-/* The quietest shard of each member; of equal ones that which its owner has had longest. */
+/* The quietest shard of each member; among equal ones the shard that its owner has had longest. */
 static void find_quiet(struct load_work *w)
 {
         for (uint32_t shard = 0; shard < w->input->shards_count; shard++) {

@@ -2,7 +2,7 @@
  *
  * Counts come first: a busy shard of a member with too much load is exchanged for a quiet one of another, so that both
  * own as many shards as before, and no member has more or fewer than its quota for this reason.  One exchange at a
- * time. The loads are what members say about themselves (load.h), so they are not trusted: whatever they say, the
+ * time.  The loads are what members say about themselves (load.h), so they are not trusted: whatever they say, the
  * result is an exchange of two shards or none. */
 #ifndef QUIVER_HOST_MEMBERSHIP_ASSIGN_LOAD_H
 #define QUIVER_HOST_MEMBERSHIP_ASSIGN_LOAD_H

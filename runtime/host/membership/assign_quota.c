@@ -73,7 +73,7 @@ static void count_shards(struct quotas *quotas, const struct assignment *previou
                 quotas->items[i].had = quotas->items[i].have;
 }
 
-/* --- who takes part ---------------------------------------------------------------------------------------------- */
+/* --- participants ------------------------------------------------------------------------------------------------ */
 
 static bool can_take(const struct member_quota *q)
 {
@@ -126,7 +126,7 @@ static void limit_members(struct quotas *quotas, struct member_quota **scratch, 
         }
 }
 
-/* --- how many each ----------------------------------------------------------------------------------------------- */
+/* --- the quotas -------------------------------------------------------------------------------------------------- */
 
 static int by_remainder(const void *left, const void *right)
 {

@@ -134,7 +134,7 @@ static struct assigner_member *make_member(struct assigner *c, const char *node)
         return m;
 }
 
-/* Whether the two say the same, but for the load. */
+/* Whether the two members differ at most in load. */
 static bool is_same_member(const struct assign_member *a, const struct assign_member *b)
 {
         return !memcmp(a->nonce, b->nonce, sizeof(a->nonce)) && !strcmp(a->name, b->name) && a->weight == b->weight &&
@@ -175,7 +175,7 @@ int assigner_member(
                 m->member = doc.member;
                 take_stale(m, now_ms, c);
         }
-        /* Loads change often, and with many members all the time; nothing else has to be planned for that. */
+        /* A change of load alone, which is frequent in a large fleet, only schedules an exchange. */
         if (is_same)
                 sooner(&c->even_ms, now_ms + ASSIGNER_EVEN_GATHER_MS);
         else
@@ -189,7 +189,7 @@ void assigner_left(struct assigner *c, const char *node, uint64_t now_ms)
         HASH_FIND(hh, c->members, node, strlen(node), m);
         if (!m)
                 return;
-        /* It said that it was leaving, perhaps too late for a document that says so: then it has not crashed. */
+        /* The member announced that it leaves, perhaps after the last document was written: it did not crash. */
         for (uint32_t i = 0; i < c->current.owners_count; i++)
                 if (!m->is_foreign && m->member.is_draining &&
                         !memcmp(c->current.owners[i].nonce, m->member.nonce, sizeof(m->member.nonce)))
@@ -211,15 +211,14 @@ uint64_t assigner_due_ms(const struct assigner *c)
         if (!can_plan(c))
                 return UINT64_MAX;
         uint64_t due_ms = min_u64(c->urgent_ms, c->planned_ms);
-        /* While other moves are planned, load waits for them: a plan before their time would only be a document more.
-         */
+        /* While other moves are planned, an exchange waits for them: it would only add a document. */
         if (c->evens_load && c->planned_ms == UINT64_MAX)
                 due_ms = min_u64(due_ms, c->even_ms);
         return max_u64(due_ms, max_u64(c->wait_until_ms, c->spread_until_ms));
 }
 
-/* How long ago; a time that is ahead of ours, by another host's clock, is now.  One that is far ahead is damaged data
- * and counts as long ago. */
+/* How long ago `at_ms` was.  A time slightly ahead of ours, by another host's clock, counts as now; one far ahead is
+ * damaged data and counts as long ago. */
 static uint64_t age_ms(uint64_t at_ms, uint64_t unix_ms)
 {
         if (at_ms <= unix_ms)

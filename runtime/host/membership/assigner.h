@@ -17,11 +17,11 @@
 
 #define ASSIGNER_GATHER_MS 200 /* pause after a join, to collect more of them */
 #define ASSIGNER_ROUND_MS  500 /* between two rounds of planned moves */
-/* Every member reads every document.  So long as that takes at this rate, the next one waits and gathers what happens
- * meanwhile: 20 ms for 100 hosts and 500 shards, under 2 s for 1000 hosts and 4096 shards. */
+/* Every member reads every document.  The next document waits for as long as reading takes at this rate, and collects
+ * the changes of that time: 20 ms for 100 hosts and 500 shards, under 2 s for 1000 hosts and 4096 shards. */
 #define ASSIGNER_BYTES_PER_MS UINT64_C(100000)
-/* Load: at most one exchange of two shards in EVEN_ROUND_MS, and none of a shard that was exchanged within
- * EVEN_REST_MS. The history of moves in the tree says when that was, so it holds across leaders. */
+/* Load: at most one exchange of two shards per EVEN_ROUND_MS, and none of a shard that was exchanged within
+ * EVEN_REST_MS.  The times are in the history of moves in the tree, so they hold across leaders. */
 #define ASSIGNER_EVEN_ROUND_MS  20000
 #define ASSIGNER_EVEN_REST_MS   600000
 #define ASSIGNER_EVEN_GATHER_MS 1000  /* after a change of load, to collect more of them */
@@ -65,10 +65,10 @@ struct assigner {
 
 void assigner_init(struct assigner *c, uint32_t shards_count, uint32_t members_max);
 void assigner_free(struct assigner *c);
-/* Another number of members may own shards from now on. */
+/* Changes how many members may own shards. */
 void assigner_limit(struct assigner *c, uint32_t members_max, uint64_t now_ms);
 
-/* Whether to exchange shards for the sake of load. */
+/* Whether to exchange shards to even out load. */
 void assigner_even_load(struct assigner *c, bool evens_load, uint64_t now_ms);
 
 /* The host gained or lost the leadership. */

@@ -10,7 +10,7 @@
 
 #define AGAIN_MS 1000
 
-/* --- who is there --- */
+/* --- members --- */
 
 static void told(struct membership *m, const char *name, uint64_t created, struct span data)
 {
@@ -112,8 +112,8 @@ static void on_moves(struct coord_request *request)
         membership_step(m);
 }
 
-/* What membership.c has read of the assignment is used here, too.  If it has to be read first, this is called again
- * when it is there; after a failure the timer reads it again. */
+/* Uses the assignment that membership.c has read.  If that must be read first, this function is called again
+ * afterwards; after a failure the timer repeats it. */
 static void read_all(struct membership *m)
 {
         if (m->node.is_current) {
@@ -165,7 +165,7 @@ static struct coord_multi_op put(const char *path, const struct buffer *data, bo
                 .version = version };
 }
 
-/* Together with the proof that we still lead. */
+/* Writes the documents in one transaction with the check that we still lead. */
 static void write_all(struct membership *m)
 {
         struct assigner_work *w = &m->work;

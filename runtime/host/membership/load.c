@@ -4,11 +4,11 @@
 
 #include "base/numbers.h"
 
-/* A shard is told of if its load is at least this part of its host's, and not below BUSY_MIN. */
+/* A shard is reported if its load is at least 1/BUSY_PART of its host's load, and not below BUSY_MIN. */
 #define BUSY_PART 16u
 #define BUSY_MIN  20u
-/* A sum is told anew if it changes by a fifth of what was told, and not by less than CHANGE_MIN; a shard's load, if it
- * changes by an eighth of the host's sum. */
+/* A sum is reported again if it changes by a fifth of the reported one, and by at least CHANGE_MIN; a shard's load, if
+ * it changes by an eighth of the host's sum. */
 #define CHANGE_PART       5u
 #define CHANGE_MIN        50u
 #define SHARD_CHANGE_PART 8u
@@ -61,7 +61,7 @@ static uint32_t distance(uint32_t a, uint32_t b)
         return a > b ? a - b : b - a;
 }
 
-/* Whether one of the shards of `a` has another load in `b`, by more than `limit`. */
+/* Whether a shard of `a` has a load in `b` that differs by more than `limit`. */
 static bool has_other_shard(const struct load_summary *a, const struct load_summary *b, uint32_t limit)
 {
         for (uint32_t i = 0; i < a->busy_count; i++)

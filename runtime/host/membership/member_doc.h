@@ -46,7 +46,7 @@ struct member_doc {
 /* Adds a handler, unless it is listed already or there is no room.  A version is cut to fit, and unprintable characters
  * in it become `_`. */
 void member_doc_add_handler(struct member_doc *doc, const char *name, const char *version);
-/* All that this build knows. */
+/* Adds all features that this build knows. */
 void member_doc_add_features(struct member_doc *doc);
 bool member_doc_knows(const struct member_doc *doc, const char *feature);
 void member_doc_add_stale(struct member_doc *doc, uint32_t shard, uint64_t epoch);

@@ -15,12 +15,12 @@
 
 /* The interval at which failed requests are tried again. */
 #define RETRY_MS 500
-/* From one telling of the load to the next. */
+/* Minimum time between two reports of load. */
 #define LOAD_EVERY_MS 15000
 
-/* --- what is assigned --- */
+/* --- the assignment --- */
 
-/* Returns its generation; 0: it cannot be read. */
+/* Returns the generation of the assignment; 0: it cannot be read. */
 static uint64_t take_assign(struct membership *m, struct span text)
 {
         struct assignment read = { 0 };
@@ -74,7 +74,7 @@ static void on_assign(struct coord_request *request)
         m->is_getting = false;
         if (request->status == -ECANCELED)
                 return;
-        /* The leader makes the node, and replaces what cannot be read. */
+        /* The leader makes the node, and replaces a document that cannot be read. */
         if (request->status == 0 || request->status == -ENOENT || request->status == -EBADMSG) {
                 keep_node(m);
                 if (request->status == 0)
@@ -142,7 +142,7 @@ void membership_load(struct membership *m, const struct load_summary *load, uint
 void membership_even_load(struct membership *m, bool evens_load)
 {
         m->evens_load = evens_load;
-        /* The load is 0 from the start: so a host that is idle has nothing more to tell. */
+        /* The reported load starts as 0, so an idle host has nothing to report. */
         if (m->load.is_known != evens_load)
                 m->load = (struct load_summary){ .is_known = evens_load };
         if (!m->is_started)
@@ -264,13 +264,13 @@ void membership_step(struct membership *m)
         if (!m->is_started || !m->coord || m->closed)
                 return;
         membership_assign(m, now_ms);
-        /* What is under way comes back here by itself. */
+        /* A leader's request that is under way calls this again when it ends. */
         uint64_t due_ms = m->work.is_busy ? UINT64_MAX : assigner_due_ms(&m->assigner);
         if (due_ms < m->work.again_ms)
                 due_ms = m->work.again_ms;
         bool is_settled = member_is_settled(&m->member) && !m->must_get && !assigner_wants_read(&m->assigner) &&
                           (!m->member.is_following || m->member.is_known) && leader_is_settled(&m->leader);
-        /* Other events do not put it off: in a large fleet there is always one. */
+        /* The retry time stays as set: in a large fleet, other events would postpone it forever. */
         if (is_settled)
                 m->retry_ms = 0;
         else if (!m->retry_ms)

@@ -12,11 +12,11 @@
 extern const struct member_events membership_member_events;
 extern const struct leader_events membership_leader_events;
 
-/* Does what the assigner wants next, if it wants something. */
+/* Takes the leader's next step, if the assigner wants one. */
 void membership_assign(struct membership *m, uint64_t now_ms);
-/* Reads the assignment, with a watch, unless that is under way; then it is read once more. */
+/* Reads the assignment and sets a watch.  If a read is under way, another one follows it. */
 void membership_read_assign(struct membership *m);
-/* After every event: goes as far as possible, and sets the timer. */
+/* Called after every event: goes as far as possible, and sets the timer. */
 void membership_step(struct membership *m);
 
 #endif

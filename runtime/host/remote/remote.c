@@ -3,7 +3,7 @@
 #include "base/numbers.h"
 #include "ring/pack.h"
 
-/* A worker that has got its answer polls again within a moment: so long it still counts as here. */
+/* A worker polls again soon after its answer, so it counts as present for this long. */
 #define SERVED_MS UINT64_C(5000)
 
 #define PAUSE_MS     UINT64_C(1000)
@@ -68,7 +68,7 @@ uint64_t lent_remaining_ms(const struct lent *lent, uint64_t now_ms)
 
 uint64_t lent_due_ms(const struct lent *lent)
 {
-        /* A heartbeat came in time, and the store has it or is about to: only its answer says until when. */
+        /* A heartbeat came in time, and the store has it or is about to: the store's answer sets the new deadline. */
         if (!lent->told_ms || lent->is_to_tell || lent->is_telling || lent->is_ended || !lent->claimed)
                 return UINT64_MAX;
         return lent->told_ms + lent->told_for_ms;
@@ -83,7 +83,7 @@ bool lent_wants_more(const struct lent *lent, uint64_t ttl_ms, uint64_t now_ms)
 enum outcome lent_silence(const struct lent *lent, bool is_timeout)
 {
         if (lent->is_seat)
-                return OUTCOME_INTERRUPTED; /* a host runs no handler's code: it is gone for a reason of its own */
+                return OUTCOME_INTERRUPTED; /* a silent host never blames the handler */
         if (is_timeout)
                 return OUTCOME_TIMED_OUT;
         return lent->claimed->silences >= REMOTE_SILENCES_FREE ? OUTCOME_CRASHED : OUTCOME_INTERRUPTED;

@@ -1,4 +1,4 @@
-/* remote_io.c: tasks from the windows to workers, and what workers say of them back to the shards. */
+/* remote_io.c: moves tasks from the windows to workers, and the workers' reports to the shards. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +15,7 @@
 #include "host/remote/remote_private.h"
 #include "host/shard/shard_io.h"
 
-/* --- which are lent -------------------------------------------------------------------------------------------------
- */
+/* --- the lent tasks --- */
 
 void remote_watch(struct remotes *r, struct lent *lent)
 {
@@ -54,7 +53,8 @@ struct lent *remote_find(const struct handlers *all, uint32_t shard, uint64_t se
         return lent;
 }
 
-/* Those that wait hear it.  One of them may say the next thing at once, and waits for an answer of its own. */
+/* Answers the reports that wait.  An answered worker may report again from inside this call; that report waits for its
+ * own answer. */
 static void answer(struct lent *lent, enum work_verdict verdict, uint64_t now_ms)
 {
         struct work_saying *next = lent->sayings;
@@ -69,7 +69,7 @@ static void answer(struct lent *lent, enum work_verdict verdict, uint64_t now_ms
         }
 }
 
-/* The poll that it was meant for waits on. */
+/* Unbinds the task from its poll, which stays in the list. */
 static void lose_poll(struct handlers *all, struct lent *lent)
 {
         if (!lent->poll)
@@ -106,13 +106,13 @@ static uint64_t task_timeout(const struct handler *handler, const struct claimed
         return c->timeout_ms ? c->timeout_ms : settings ? settings->timeout_ms : 0;
 }
 
-/* When its start ends though heartbeats come.  A host sees to the timeout of what it runs, and its grace. */
+/* When the start ends even if heartbeats come.  0 for a seat: the borrowing host enforces timeout and grace itself. */
 static uint64_t timeout_of(const struct handler *handler, const struct lent *lent, const struct claimed *c)
 {
         return lent->is_seat ? 0 : task_timeout(handler, c);
 }
 
-/* What a heartbeat gives it. */
+/* The time that a heartbeat gives the task. */
 static uint64_t ttl_of(const struct handler *handler, const struct lent *lent)
 {
         const struct handler_config *settings = remote_settings(handler);
@@ -121,8 +121,7 @@ static uint64_t ttl_of(const struct handler *handler, const struct lent *lent)
         return settings ? settings->remote.ttl_ms : lent->told_for_ms;
 }
 
-/* --- polls ----------------------------------------------------------------------------------------------------------
- */
+/* --- polls --- */
 
 static void end_poll(
         struct remote_handler *remote, struct work_poll *poll, enum work_verdict verdict, const struct work_task *task)
@@ -147,7 +146,7 @@ void remotes_leave(struct handlers *all, struct work_poll *poll)
         struct remote_handler *remote = &handlers_ensure(all, poll->handler)->remote;
         remote->polls_count -= !poll->lent;
         if (poll->lent)
-                poll->lent->poll = NULL; /* its start, once it is recorded, is taken back */
+                poll->lent->poll = NULL; /* the start is taken back once it is recorded */
         DL_DELETE(remote->polls, poll);
 }
 
@@ -160,8 +159,8 @@ static void end_polls(struct handler *handler, enum work_verdict verdict)
         }
 }
 
-/* Workers poll for remote handlers, other hosts' seats for those with a plugin; a reload may have changed what it is.
- */
+/* Ends polls of the wrong kind: workers poll for remote handlers, other hosts' seats for handlers with a plugin, and a
+ * reload may have turned one into the other. */
 static void end_others(struct handler *handler, bool is_for_seats)
 {
         for (struct work_poll *poll = handler->remote.polls, *next; poll; poll = next) {
@@ -171,7 +170,7 @@ static void end_others(struct handler *handler, bool is_for_seats)
         }
 }
 
-/* Those whose time is over, unless a task is being started for them. */
+/* Skips polls that a task is bound to. */
 void remote_expire_polls(struct handler *handler, uint64_t now_ms)
 {
         for (struct work_poll *poll = handler->remote.polls, *next; poll; poll = next) {
@@ -201,8 +200,7 @@ bool remotes_pass_on(struct handler *handler, const struct work_task *task)
         return false;
 }
 
-/* --- from the windows to the workers --------------------------------------------------------------------------------
- */
+/* --- from the windows to the workers --- */
 
 static void hand_out(struct handlers *all, struct lent *lent, uint64_t now_ms)
 {
@@ -237,7 +235,7 @@ static void hand_out(struct handlers *all, struct lent *lent, uint64_t now_ms)
         buffer_free(&lines);
 }
 
-/* Its start is recorded, or about to be, and nobody gets it. */
+/* The start is recorded or about to be, but nobody gets the task. */
 void remote_take_back(struct lent *lent, uint64_t now_ms)
 {
         lent->is_ended = true;
@@ -271,7 +269,7 @@ struct work_poll *remote_free_poll(const struct remote_handler *remote)
         return poll;
 }
 
-/* A worker takes a task of any lane. */
+/* A worker takes tasks of any lane. */
 static void measure_room(const struct handler *handler, uint64_t now_ms, uint32_t room[LANES])
 {
         for (unsigned lane = 0; lane < LANES; lane++)
@@ -299,10 +297,9 @@ void remote_feed(struct handler *handler, uint64_t now_ms)
         remote_expire_polls(handler, now_ms);
 }
 
-/* --- what becomes of them --------------------------------------------------------------------------------------------
- */
+/* --- outcomes and reports --- */
 
-/* A judged end; the shard has it from now on, and whoever waits is answered when it is durable. */
+/* Passes a judged outcome to the shard; the reporter is answered when the outcome is durable. */
 void remote_settle(struct handlers *all, struct lent *lent, struct settled *settled)
 {
         lent->is_ended = true;
@@ -326,7 +323,7 @@ static struct ring_reply reply_of(const struct lent *lent, const struct work_rep
                 .submits_count = report->follow_ups_count };
 }
 
-/* What the handler's settings say about an answer; a runner's are checked in the runner. */
+/* Checks the report against the handler's settings.  A runner checks its own answers. */
 bool remote_is_allowed(const struct handler *handler, const struct work_report *report, char text[256])
 {
         const struct handler_config *settings = remote_settings(handler);
@@ -389,9 +386,9 @@ bool remotes_say(struct handlers *all, struct shards *shards, struct work_saying
         struct lent *lent = remote_find(all, saying->shard, report->fence.seq);
         saying->is_stop = false;
         saying->verdict = WORK_STALE;
-        /* What a host says of its seats does not come this way. */
+        /* Reports about borrowed seats come through the control list only. */
         if (!lent || lent->is_seat || !remote_is_current(lent, &report->fence, saying->id)) {
-                /* While the table of what is in flight is read, it may still turn up. */
+                /* The shard may be still reading its tasks in flight, and the task be one of them. */
                 if (saying->shard >= shards->count || shards->list[saying->shard].shard.state != SHARD_OWNED)
                         saying->verdict = WORK_ELSEWHERE;
                 return false;
@@ -417,8 +414,7 @@ bool remotes_say(struct handlers *all, struct shards *shards, struct work_saying
         return true;
 }
 
-/* --- turns and times -------------------------------------------------------------------------------------------------
- */
+/* --- turns and times --- */
 
 static void look(struct handlers *all, struct lent *lent, uint64_t now_ms)
 {
@@ -439,7 +435,7 @@ static void look(struct handlers *all, struct lent *lent, uint64_t now_ms)
                 hand_out(all, lent, now_ms);
         if (lent->is_to_tell || lent->is_telling)
                 return;
-        /* It rests before those who wait are answered: what they say next has it watched again. */
+        /* Must rest before the answers: a report made from inside answer() puts it on the watched list again. */
         rest(&all->remotes, lent);
         answer(lent, WORK_TAKEN, now_ms);
 }
@@ -454,7 +450,7 @@ void remotes_look(struct handlers *all, const struct shards *shards, uint64_t no
                         log_event(LEVEL_INFO, "adopted", "shard=%" PRIu32 " task=%s%s %s=%s left_ms=%" PRIu64, i,
                                 lent->claimed->id.data, TASK_TRACE_LOGGED(all->traces, lent->claimed),
                                 lent->is_seat ? "host" : "worker", lent->worker, lent->told_for_ms);
-                        lent->told_ms = now_ms; /* not before the answer came that said how long it lasts */
+                        lent->told_ms = now_ms; /* counted from the store's answer, which gave the duration */
                         remote_add(all, lent);
                         lent = next;
                 }
@@ -521,8 +517,7 @@ uint64_t remotes_due_ms(const struct handlers *all, uint64_t now_ms)
         return due_ms;
 }
 
-/* --- stopping --------------------------------------------------------------------------------------------------------
- */
+/* --- stopping --- */
 
 void remotes_stop_task(struct handlers *all, struct claimed *c, uint64_t now_ms)
 {
@@ -536,7 +531,8 @@ void remotes_stop_task(struct handlers *all, struct claimed *c, uint64_t now_ms)
         if (lent->is_ended)
                 return;
         lent->is_cancelled = true;
-        /* A host is told, a worker's next heartbeat says so; its outcome, or its silence, is the end of it. */
+        /* A host gets a message, a worker hears it at its next heartbeat.  The outcome or the silence then ends the
+         * task. */
         if (lent->is_handed && lent->is_seat)
                 all->events->stop_seat(all->self, lent);
         if (lent->is_handed)

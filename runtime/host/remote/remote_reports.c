@@ -1,4 +1,4 @@
-/* remote_reports.c: what workers, and hosts that run a task on a borrowed seat, say through a shard's control list. */
+/* remote_reports.c: reports of workers and borrowing hosts that come through a shard's control list. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,8 @@
 #include "host/remote/remote_private.h"
 #include "host/shard/shard_io.h"
 
-/* Said in time, but the shard was told of the silence before it was read: nobody has started the task since. */
+/* Finds a task whose worker reported in time, but whose silence was settled before the report was read.  It has not
+ * started since. */
 static struct claimed *find_silent(const struct shard *s, const struct work_report *report, struct span id)
 {
         for (struct window_key *key = s->window.keys; key; key = key->hh.next)
@@ -30,7 +31,7 @@ static void obey(struct handlers *all, struct shard *shard, const struct store_c
         char text[256] = "this is not the current start of the task any more";
         bool is_here = lent && remote_is_current(lent, &report->fence, control->id);
         if (!is_here && report->kind == REPORT_OUTCOME && (silent = find_silent(shard, report, control->id))) {
-                /* It is at the worker once more, for as long as it takes to say what the worker said. */
+                /* Lends the task to the worker again until its report is handled. */
                 lent = memory_zero(1, sizeof(*lent));
                 lent->fence = report->fence;
                 (void)snprintf(lent->worker, sizeof(lent->worker), "(late)");
@@ -60,7 +61,7 @@ void remotes_obey(struct handlers *all, struct shard *shard, const struct store_
                 return;
         }
         enum report_kind kind = control->verb == CONTROL_OUTCOME ? REPORT_OUTCOME : REPORT_HEARTBEAT;
-        /* The host that took it has checked it; but anybody can write to a store. */
+        /* The host that took the report has checked it, but anybody can write to a store. */
         if (report_parse(control->data, kind, &report, &error) < 0) {
                 log_event(LEVEL_WARN, "outcome-refused", "shard=%" PRIu32 " text=%s", shard->number,
                         LOG_QUOTE(error.text));

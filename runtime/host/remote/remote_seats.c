@@ -1,4 +1,4 @@
-/* remote_seats.c: tasks of ours on seats of other hosts: which go there, and how they come back. */
+/* remote_seats.c: our tasks on seats of other hosts: which tasks go there, and how their outcomes come back. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,13 +11,12 @@
 #include "host/remote/remote_private.h"
 #include "host/shard/shard_io.h"
 
-/* A task has to have waited for so long: what starts sooner here is not worth the way to another host. */
+/* A task is lent only after waiting this long: before that it probably starts here sooner. */
 #define LEND_AFTER_MS UINT64_C(100)
 
-/* --- to the seats ---------------------------------------------------------------------------------------------------
- */
+/* --- to the seats --- */
 
-/* Tasks that wait in the pool, beyond its seats, and could be lent. */
+/* A task that waits in the pool for a seat and could be lent. */
 static struct pool_task *find_in_pool(const struct pool *pool, uint64_t before_ms)
 {
         for (struct pool_task *task = pool->waiting; task; task = task->next)
@@ -26,15 +25,15 @@ static struct pool_task *find_in_pool(const struct pool *pool, uint64_t before_m
         return NULL;
 }
 
-/* The next task for another host's seat.  What waits for a seat here may be in the pool already: it comes back if the
- * windows have nothing of its lane or of a higher one. */
+/* The next task for another host's seat.  A task that waits in the pool is taken back if the windows have none of its
+ * lane or a higher one. */
 static struct claimed *next_task(
         struct handler *handler, struct generation *generation, uint64_t now_ms, struct shard **ret_shard)
 {
         struct dispatch *dispatch = handler->all->dispatch;
         const struct pool *pool = &generation->pool_io.pool;
         uint64_t before_ms = now_ms - min_u64(now_ms, LEND_AFTER_MS);
-        /* How long tasks have waited says whether one is lent; the lanes say which. */
+        /* The waiting time decides whether a task is lent, the lane decides which. */
         if (!find_in_pool(pool, before_ms) && !dispatch_count_to_lend(dispatch, handler->slot, LANES, before_ms, 1))
                 return NULL;
         struct pool_task *waiting = find_in_pool(pool, now_ms);
@@ -76,7 +75,7 @@ uint32_t remote_count_wanting(const struct handler *handler, uint32_t max, uint6
                 return !remote_own_polls(&handler->remote) &&
                        (dispatch_has_waiting(dispatch, handler->slot) || dispatch_has_stored(dispatch, handler->slot));
         const struct pool *pool = &generation->pool_io.pool;
-        /* A handler that is down starts nothing anywhere near; what waits for it is not short of seats. */
+        /* Tasks of a handler that is down do not wait for seats. */
         if (pool->state != POOL_OPEN || pool_free_seats(pool))
                 return 0;
         uint32_t count = dispatch_count_to_lend(dispatch, handler->slot, LANES, before_ms, max);
@@ -85,8 +84,7 @@ uint32_t remote_count_wanting(const struct handler *handler, uint32_t max, uint6
         return count;
 }
 
-/* --- back from them -------------------------------------------------------------------------------------------------
- */
+/* --- outcomes from the seats --- */
 
 void remotes_decline(
         struct handlers *all, uint32_t shard, const struct work_fence *fence, struct span id, uint64_t now_ms)
@@ -100,7 +98,7 @@ void remotes_decline(
         remote_take_back(lent, now_ms);
 }
 
-/* The clocks of two machines differ: only how long it ran is known. */
+/* The machines' clocks differ: only the duration is taken over. */
 static struct ring_reply reply_of(const struct seat_outcome *outcome, uint64_t now_ms)
 {
         struct ring_reply reply = outcome->reply;

@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "base/numbers.h"
 
-/* Two shards of ours with so few others between them are counted in one request. */
+/* Two of our shards with at most this many others between them are counted in one request. */
 #define GAP_MAX 3u
 
 static void ask_from(struct backlog *b, uint32_t first);
@@ -54,7 +54,7 @@ static void finish(struct backlog *b, bool is_answered)
                 (void)uv_timer_start(&b->timer, on_timer, 0, 0);
 }
 
-/* The lease of one that is no member any more ends by itself; until then nobody else shows the shard. */
+/* A member that is gone may still hold the lease until it expires; nobody else reports such a shard. */
 static bool is_unowned(const struct backlog *b, const struct store_counts *c)
 {
         if (!c->is_held || !c->left_ms)
@@ -82,7 +82,7 @@ static void on_counted(struct store_request *request)
         ask_from(b, b->ask.first_shard + b->ask.shards);
 }
 
-/* Asks for the next range of shards that are wanted; there is none: it is done. */
+/* Asks for the next range of wanted shards, or ends the look if there is none. */
 static void ask_from(struct backlog *b, uint32_t first)
 {
         uint64_t now_ms = clock_boot_ms();

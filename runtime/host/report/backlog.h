@@ -1,9 +1,9 @@
-/* backlog.h: what the store counts of the shards that this host speaks for: its own, and, if it leads, those that no
- * member holds.
+/* backlog.h: what the store counts of the shards that this host reports: its own, and those that no member holds if it
+ * leads.
  *
- * A store is asked only when somebody wants to know, and not again while its last answer is fresh: many who ask at once
- * cost one look.  The work is one count of each shard looked at (store_count()), a range of neighbouring shards at a
- * time; looking takes at most a tenth of the time.  What becomes old is not shown. */
+ * The store is asked only on demand, and not again while its last answer is fresh: many callers at once cost one look.
+ * A look counts each shard once (store_count()), a range of neighbouring shards at a time, and takes at most a tenth of
+ * the time.  Old counts are not shown. */
 #ifndef QUIVER_HOST_REPORT_BACKLOG_H
 #define QUIVER_HOST_REPORT_BACKLOG_H
 
@@ -16,20 +16,20 @@
 #include "host/shard/shard_io.h"
 #include "store/admin.h"
 
-#define BACKLOG_FRESH_MS    500u  /* an answer is as good as a new one for so long */
-#define BACKLOG_PATIENCE_MS 1000u /* who waits is told after this long what there is */
+#define BACKLOG_FRESH_MS    500u  /* how long an answer is reused */
+#define BACKLOG_PATIENCE_MS 1000u /* after this long, callers get what is known */
 #define BACKLOG_OLD_MS      10000u
 
 /* A shard as the store counted it. */
 struct backlog_shard {
         struct store_counts counts;
-        uint64_t counted_ms;   /* boot time; 0: not in the last look */
-        uint64_t lease_number; /* the shard's at that time: what was counted under another lease is another's to show */
+        uint64_t counted_ms;   /* boot time; 0: not counted in the last look */
+        uint64_t lease_number; /* the shard's at that time; counts of another lease are not ours to report */
         bool is_unowned;       /* no member held it */
 };
 
 struct backlog {
-        const struct membership *membership; /* set by the caller, like the next */
+        const struct membership *membership; /* set by the caller, like the next field */
         const struct shards *shards;
 
         struct backlog_shard *list; /* one per shard */
@@ -37,29 +37,29 @@ struct backlog {
         struct store_count ask;
         struct store_counts *answer;
         bool is_asking;
-        bool is_leading; /* at the beginning of this look */
+        bool is_leading; /* whether this host led when the look began */
         uint64_t began_ms;
-        uint64_t answered_ms; /* the end of the last look that was answered; 0: none */
-        uint64_t fresh_ms;    /* until then no new look is needed */
-        uv_timer_t timer;     /* of those who wait */
+        uint64_t answered_ms; /* end of the last look that succeeded; 0: none */
+        uint64_t fresh_ms;    /* no new look is needed before this time */
+        uv_timer_t timer;     /* for callers that wait */
         struct waiter *waiters;
 };
 
-/* What a host exports of all these shards. */
+/* The sums that a host exports of these shards. */
 struct backlog_sum {
-        struct store_counts counts; /* queued, delayed, parked, dead, results, … added up */
+        struct store_counts counts; /* queued, delayed, parked, dead, results, … summed up */
         uint64_t unowned_in_flight; /* of shards that no member holds */
         uint32_t owned;             /* shards that we hold, before our own deadline */
-        uint32_t unowned;           /* shards that no member holds; of a leader */
-        bool is_recent;             /* the store has answered lately; else nothing of this is known */
+        uint32_t unowned;           /* shards that no member holds; 0 unless we lead */
+        bool is_recent;             /* the store has answered lately; otherwise the sums are unknown */
 };
 
 void backlog_init(struct backlog *b, uv_loop_t *loop);
-/* Calls waiter->done() once what is known is fresh, or cannot be had soon; never inside this call. */
+/* Calls waiter->done() when the counts are fresh or cannot be had soon; never from inside this call. */
 void backlog_want(struct backlog *b, struct waiter *waiter);
-/* Adds up what this host exports now.  A shard of ours counts until our own deadline of its lease. */
+/* The sums that this host exports now.  A shard of ours counts until our own deadline of its lease. */
 struct backlog_sum backlog_sum(const struct backlog *b, uint64_t now_ms);
-/* Who waits is told.  Then the loop closes the timer; backlog_free() after it. */
+/* Answers the callers that wait.  The loop then closes the timer, and backlog_free() may follow. */
 void backlog_close(struct backlog *b);
 void backlog_free(struct backlog *b);
 

@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "base/numbers.h"
 
-#define KINDS_MAX   256u /* in one document; tasks of further ones are left out, with all that are older */
+#define KINDS_MAX   256u /* per document; tasks of further kinds are left out, with all older tasks */
 #define KIND_BYTES  (TASK_HANDLER_MAX * 6u + 32u)
 #define TASK_BYTES  (TASK_ID_MAX + WORKER_NAME_MAX + 104u)
 #define HASH_DIGITS 8
@@ -23,7 +23,7 @@ static uint64_t ago_ms(int64_t at_ms, uint64_t now_ms)
 struct document {
         struct buffer tasks;
         json_t *kinds;
-        const struct done_task *of_kind[KINDS_MAX]; /* one task of each */
+        const struct done_task *of_kind[KINDS_MAX]; /* one task of each kind */
         uint32_t kinds_count;
 };
 
@@ -33,7 +33,7 @@ static bool is_same_kind(const struct done_task *a, const struct done_task *b)
                span_is((struct span){ a->handler, a->handler_size }, (struct span){ b->handler, b->handler_size });
 }
 
-/* KINDS_MAX: there is no room for another. */
+/* Returns KINDS_MAX if there is no room for another kind. */
 static uint32_t kind_ensure(struct document *d, const struct done_task *task)
 {
         char hash[HASH_DIGITS + 1];
@@ -50,7 +50,7 @@ static uint32_t kind_ensure(struct document *d, const struct done_task *task)
         return d->kinds_count++;
 }
 
-/* False: there is no room for it. */
+/* False: there is no room for the task. */
 static bool put_task(struct document *d, const struct done_task *task, uint64_t now_ms, size_t max)
 {
         size_t kinds = (size_t)(d->kinds_count + 1) * KIND_BYTES;
@@ -59,7 +59,7 @@ static bool put_task(struct document *d, const struct done_task *task, uint64_t 
         uint32_t kind = kind_ensure(d, task);
         if (kind == KINDS_MAX)
                 return false;
-        /* The letters of an id, and of a worker's name, need no quoting in JSON: task/id.h, worker/fence.h. */
+        /* Ids and worker names need no quoting in JSON: task/id.h, worker/fence.h. */
         buffer_printf(&d->tasks, "%s[\"%.*s\",%" PRIu32 ",%" PRIu32 ",%" PRId32 ",%" PRIu64 ",%" PRIu64 ",",
                 d->tasks.size ? "," : "", (int)task->id_size, task->id, kind, task->attempt, task->pid,
                 ago_ms(task->at_ms, now_ms), task->ran_ms);
@@ -139,7 +139,7 @@ static bool read_text(const json_t *json, size_t max, struct span *ret)
         return ret->size && ret->size <= max;
 }
 
-/* An age so far back that no document can have kept it. */
+/* An age beyond what any document keeps. */
 #define AGO_MAX ((uint64_t)INT64_MAX / 4)
 
 static bool read_task(const json_t *from, const json_t *kinds, uint64_t now_ms, uint64_t age_ms, struct done_task *ret)
@@ -188,7 +188,7 @@ void done_document_read(struct done_tasks *done, struct span document, uint64_t 
                 return;
         }
         done_tasks_init(&all, done->keep, 0);
-        /* Of one that was killed, what it did in its last seconds is not known. */
+        /* The last document of a killed host lacks what it did in its last seconds. */
         all.since_ms = done->since_ms;
         if (json_is_true(json_object_get(said, "is_last")))
                 all.since_ms = (int64_t)now_ms - ago - (int64_t)min_u64(document_age_ms, AGO_MAX);
@@ -197,7 +197,7 @@ void done_document_read(struct done_tasks *done, struct span document, uint64_t 
                         *done_tasks_add(&all) = task;
         for (uint32_t back = done->count; back-- > 0;)
                 *done_tasks_add(&all) = *done_tasks_get(done, back);
-        /* A number that was put is not given again. */
+        /* Numbers that were written are not given again. */
         all.added = max_u64(all.added, done->added);
         free(done->list);
         *done = all;

@@ -24,14 +24,14 @@ static void on_read(struct store_request *request)
 {
         struct done_report *r = container_of(request, struct done_report, list.request);
         r->is_reading = false;
-        /* Without an answer it is asked for again: whoever writes without having read forgets what was there. */
+        /* Without an answer the read is repeated: writing before it would overwrite the predecessor's tasks. */
         if (request->status < 0)
                 return;
         r->has_read = true;
         uint64_t written = r->done->added;
         if (r->list.items_count)
                 done_document_read(r->done, r->list.items[0].document, r->list.items[0].age_ms, clock_boot_ms());
-        /* What was read stands there already. */
+        /* The store already has what was just read. */
         r->put_added = written ? 0 : r->done->added;
 }
 

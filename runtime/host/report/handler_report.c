@@ -69,7 +69,7 @@ static void put_counts(json_t *o, const struct outcome_counts *counts)
         put_number(o, "borrowed", counts->borrowed);
 }
 
-/* What became of its versions; a host that never reloaded has nothing to tell. */
+/* The outcomes of its latest versions.  Left out on a host that never reloaded. */
 static void put_versions(json_t *o, const struct handler *handler)
 {
         json_t *versions = history_versions(&handler->all->history, handler->name, HANDLER_VERSIONS);

@@ -8,9 +8,9 @@
 #include "base/memory.h"
 #include "base/sha256.h"
 
-/* A point shorter than this says nothing about rates. */
+/* Rates over less time than this are not meaningful. */
 #define POINT_LEAST_MS 10u
-/* What a host that is gone has written is forgotten when all of it is older than an hour. */
+/* How long the store keeps the document of a host that is gone: until all points are older than an hour. */
 #define KEEP_MS (HOUR_MS + HOUR_STEP_MS)
 
 /* --- measuring --- */
@@ -31,7 +31,7 @@ static struct hour_sums sums_now(const struct hour_report *r)
         return sums;
 }
 
-/* A handler that was removed takes its counts with it: then less seems to have been done. */
+/* A sum shrinks when a handler is removed with its counts. */
 static double per_second(uint64_t now, uint64_t before, double seconds)
 {
         return now > before ? (double)(now - before) / seconds : 0;
@@ -88,7 +88,7 @@ static void set_place(struct hour_report *r)
         memcpy(r->place, digest, sizeof(r->place));
 }
 
-/* Points of ours that came before the answer are few, and follow what is read. */
+/* Puts the points read before the few that were measured meanwhile. */
 static void take(struct hour_report *r, const struct hour *read)
 {
         struct hour ours = r->hour;
@@ -104,7 +104,7 @@ static void on_read(struct store_request *request)
         struct hour_report *r = container_of(request, struct hour_report, list.request);
         struct hour read;
         r->is_reading = false;
-        /* Without an answer it is asked for again: whoever writes without having read forgets what was there. */
+        /* Without an answer the read is repeated: writing before it would overwrite the predecessor's points. */
         if (request->status < 0)
                 return;
         r->has_read = true;
@@ -123,7 +123,7 @@ static void read_before(struct hour_report *r)
 static void on_put(struct store_request *request)
 {
         struct hour_report *r = container_of(request, struct hour_report, put.request);
-        /* What could not be written is in the next one, too. */
+        /* A failed write is not repeated: the next document contains its points, too. */
         r->is_putting = false;
 }
 

@@ -17,7 +17,7 @@ static void put_number(json_t *o, const char *name, uint64_t value)
                 (void)json_object_set_new(o, name, json_integer((json_int_t)value));
 }
 
-/* Those whose tasks are under it. */
+/* The names of the handlers under the limit. */
 static json_t *handlers_of(const struct handlers *all, const struct limit *limit)
 {
         const struct limits *limits = all->dispatch->routes.limits;

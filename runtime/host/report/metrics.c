@@ -60,7 +60,7 @@ static double skipped_of(const struct shard_schedule *one, uint64_t wall_ms)
         return (double)one->skipped;
 }
 
-/* Those that the owner of a shard may fire. */
+/* Schedules of the shards that we own. */
 static void put_schedules(const struct shards *all, struct metrics *to)
 {
         static const struct {
@@ -114,7 +114,7 @@ static void put_shards(
         put_schedules(all, to);
 }
 
-/* Without a default, so that the compiler names a call that is missing here. */
+/* No default case, so that the compiler reports a missing call. */
 static const char *call_name(enum shard_call call)
 {
         switch (call) {

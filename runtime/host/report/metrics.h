@@ -1,7 +1,7 @@
-/* metrics.h: writes what a host knows of itself as metrics (view/metrics.h).
+/* metrics.h: writes a host's metrics (view/metrics.h).
  *
- * Counters are of this process, since its start.  What belongs to a shard is written by its owner until its own
- * deadline of the lease, and by the leader if no member holds the shard: so a sum over all hosts counts everything
+ * Counters cover this process since its start.  The owner of a shard exports what belongs to the shard, until its own
+ * deadline of the lease; the leader exports shards that no member holds.  So a sum over all hosts counts everything
  * once. */
 #ifndef QUIVER_HOST_REPORT_METRICS_H
 #define QUIVER_HOST_REPORT_METRICS_H
@@ -16,7 +16,7 @@
 #include "trace/traces.h"
 #include "view/metrics.h"
 
-/* What it is written from. */
+/* The parts that the metrics are read from. */
 struct host_metrics {
         const struct membership *membership;
         const struct shards *shards;
@@ -29,8 +29,8 @@ struct host_metrics {
         uint64_t started_ms; /* wall time */
 };
 
-/* All families but those of the HTTP server.  `survey` is room to work in.
- * Work: the shards, the handlers, and the tasks in the windows of this host. */
+/* Writes all families except those of the HTTP server; `survey` is scratch space.  Takes time proportional to the
+ * shards, the handlers, and the tasks in the windows of this host. */
 void host_metrics_put(const struct host_metrics *from, struct survey *survey, struct metrics *to);
 
 #endif

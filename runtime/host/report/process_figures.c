@@ -25,7 +25,7 @@ static void read_memory(struct process_figures *figures)
         (void)fclose(file);
 }
 
-/* Without the one that reads them, and the two names that every folder has. */
+/* Not counted: the descriptor that reads the folder, "." and "..". */
 static int64_t count_fds(void)
 {
         DIR *folder = opendir("/proc/self/fd");

@@ -1,10 +1,10 @@
-/* process_figures.h: what this process uses of its machine. */
+/* process_figures.h: the resources that this process uses. */
 #ifndef QUIVER_HOST_REPORT_PROCESS_FIGURES_H
 #define QUIVER_HOST_REPORT_PROCESS_FIGURES_H
 
 #include <stdint.h>
 
-/* A negative number: the system does not say. */
+/* Negative: the system does not report it. */
 struct process_figures {
         double cpu_s;
         int64_t resident_bytes, virtual_bytes;

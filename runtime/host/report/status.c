@@ -13,7 +13,7 @@
 #include "host/report/limit_report.h"
 
 #define WATCH_MS 100
-/* What is counted of a handler since the app began. */
+/* The counters of a handler that the store keeps for the whole app. */
 static const struct {
         const char *name;
         size_t offset;
@@ -27,7 +27,7 @@ static const struct {
         { "merged", offsetof(struct outcome_counts, merged) },
 };
 #define COUNTERS    (sizeof(counter_names) / sizeof(counter_names[0]))
-#define PENDING_MAX 64 /* that are named */
+#define PENDING_MAX 64 /* shards listed */
 
 /* --- the document --- */
 
@@ -51,7 +51,7 @@ static json_t *make_handler(const struct host_status *r, const struct handler *h
                 handler->slot < r->survey.handlers_count ? &r->survey.handlers[handler->slot] : &nothing, has_ages);
 }
 
-/* Shards that another is to have, and that stay as long as a call runs which a move must not cut. */
+/* Lists shards that are to move and wait for a running call that a move must not interrupt. */
 static void put_pending_moves(json_t *document, const struct shards *all)
 {
         json_t *shards = json_array();
@@ -63,7 +63,7 @@ static void put_pending_moves(json_t *document, const struct shards *all)
         json_decref(shards);
 }
 
-/* What came over HTTP; without `has_ages` only what a person should know of. */
+/* The counts of the HTTP server; without `has_ages` only refusals and errors. */
 static void put_http(json_t *document, const struct http_counts *c, bool has_ages)
 {
         const struct {
@@ -81,7 +81,7 @@ static void put_http(json_t *document, const struct http_counts *c, bool has_age
         json_decref(o);
 }
 
-/* One word for what it does: a host that nothing is assigned to is not broken. */
+/* The host's state as one word.  A host without an assignment is not broken. */
 static const char *state_of_host(const struct host_status *r, uint64_t owned)
 {
         if (r->view.membership->is_leaving)
@@ -166,7 +166,7 @@ static void drop_zeroes(json_t *handlers)
         }
 }
 
-/* What became of versions is worth less than that all handlers are named. */
+/* Versions are dropped first: it matters more that all handlers are listed. */
 static void drop_versions(json_t *handlers)
 {
         size_t i;
@@ -208,7 +208,7 @@ static char *as_text(json_t *document)
         }
 }
 
-/* --- when to write it --- */
+/* --- writing the document --- */
 
 static void on_due(uv_timer_t *timer);
 
@@ -275,7 +275,7 @@ static void on_put(struct store_request *request)
                 r->counters[i].before = r->counters[i].value;
 }
 
-/* The counters of a handler keep their place; a handler that comes later gets the next ones. */
+/* The counters of a handler keep their place; those of a new handler are appended. */
 static void count_handlers(struct host_status *r)
 {
         const struct handlers *all = r->view.handlers;
@@ -288,7 +288,7 @@ static void count_handlers(struct host_status *r)
         for (uint32_t i = 0; i < r->counters_count; i++) {
                 struct handler_counter *c = &r->counters[i];
                 const struct handler *handler = all->list[i / COUNTERS];
-                /* A slot that has another handler now begins anew. */
+                /* The slot has another handler now: its counters start at zero. */
                 if (strncmp(c->name, handler->name, strlen(handler->name)) != 0 ||
                         c->name[strlen(handler->name)] != '.') {
                         *c = (struct handler_counter){ 0 };
@@ -323,7 +323,7 @@ static void put(struct host_status *r, char *document, uint64_t now_ms)
         store_status_put(r->view.shards->store, &r->put);
 }
 
-/* --- what runs --- */
+/* --- the document of running tasks --- */
 
 static void on_put_running(struct store_request *request)
 {
@@ -346,7 +346,7 @@ static uint64_t running_refresh_ms(const struct host_status *r)
         return max_u64(refresh_ms(r), (uint64_t)SURVEY_PACE_MS * rarer(r));
 }
 
-/* A host with nothing to say there has no such document. */
+/* A host without long-running tasks has no such document. */
 static void look_at_running(struct host_status *r, bool is_leaving, uint64_t now_ms)
 {
         bool is_early = r->put_running_ms && now_ms < r->put_running_ms + (uint64_t)SURVEY_PACE_MS * rarer(r);
@@ -372,7 +372,7 @@ static void look_at_running(struct host_status *r, bool is_leaving, uint64_t now
         store_status_put(r->view.shards->store, &r->put_running);
 }
 
-/* What it says now, but for ages.  The caller's. */
+/* The document without ages, and whether it has changed since it was written.  The caller frees it. */
 static char *what_it_says(const struct host_status *r, bool *ret_is_news)
 {
         char *says = as_text(make(r, false));
@@ -400,8 +400,7 @@ static void on_due(uv_timer_t *timer)
         } else {
                 free(says);
         }
-        /* After news there is more: at least that the rates are zero again.  What runs for long may say how far it is.
-         */
+        /* A change is followed by another, at least by rates of zero.  Long-running tasks may report progress. */
         bool is_soon = is_news || r->survey.list_count;
         set_due(r, now_ms + (is_soon ? HOST_STATUS_PACE_MS : refresh_ms(r)), now_ms);
         set_due(r, done_due_ms, now_ms);
@@ -449,7 +448,7 @@ bool host_status_withdraw(struct host_status *r)
 {
         if (r->is_withdrawn || r->is_putting || r->is_putting_running)
                 return r->is_withdrawn;
-        /* The document of what was done stays: it is for those who ask later. */
+        /* The document of done tasks stays in the store, for later questions. */
         if (!done_report_flush(&r->done, r->view.shards->store, clock_boot_ms()))
                 return false;
         if (r->running && *r->running) {

@@ -1,5 +1,5 @@
 /* status.h: a host's status document: a small JSON document in the store, which `quiver status` merges with those of
- * the other hosts; and a second one, of what has been running for more than a second (survey.h).
+ * the other hosts; and a second document, of tasks that have been running for more than a second (survey.h).
  *
  *         {"name":"a","nonce":"5f…","state":"running","weight":1,"pid":7,"version":"0.9","machine":"web-1",
  *          "started_ms":1763256000123,"seats":8,"shards":64,"fenced":0,
@@ -10,22 +10,21 @@
  *                                    "by":"SIGHUP"},…]}],
  *          "running":[[7,2],[12,1]]}
  *
- * `running` says how many tasks run in which shard; `limits`, if present, what the host has of the app's limits
- * (limit_report.h).
- * `schedules`, if the host's configuration has some: its version and that of the configuration in force, conflicts, and
- * how many a newer one has otherwise (host/schedule).
- * `wall_ms` is the host's wall clock when the document was made: with the document's age it tells by how much clocks
- * differ. `http_counts`, if somebody has asked there, counts what came (http/http.h); zeroes are omitted.  How many
- * connections and requests there were does not cause a write; what was refused does. `reload`, if present, says what
- * became of the latest order to reload (handler/reload_order.h). `unserved`, if present, lists names of tasks that wait
- * because no handler of this host serves them.
+ *         running       pairs of a shard and the number of tasks that run in it
+ *         limits        if present, what the host holds of the app's limits (limit_report.h)
+ *         schedules     if the configuration has some: its version and the version in force, conflicts, and how many
+ *                       schedules a newer configuration has changed (host/schedule)
+ *         wall_ms       the host's wall clock when the document was made; with the document's age it shows clock skew
+ *         http_counts   if the server had requests: counts (http/http.h); zeroes are omitted.  Connections and requests
+ *                       do not cause a write, refusals do
+ *         reload        if present, what became of the latest order to reload (handler/reload_order.h)
+ *         unserved      if present, names of tasks that wait because no handler of this host serves them
  *
- * The document is written when it has changed, at most every HOST_STATUS_PACE_MS; unchanged, only often enough that it
- * does not expire.  Ages (oldest_ms) change all the time and do not cause a write; the reader adds the document's own
- * age.  The rates cover the time since the last measurement, so that the last document of a busy time is followed by
- * one with zeroes; how long tasks ran (run_p50_ms) is told of the last minutes, and causes no write.  `versions`, after
- * a reload, has what became of a handler's latest ones.  In the store, a handler's numbers that are zero are omitted,
- * which keeps more than a hundred handlers within the limit; beyond it, `handlers_left_out` counts the missing ones. */
+ * The document is written when it has changed, at most every HOST_STATUS_PACE_MS; an unchanged one only often enough
+ * that it does not expire.  Ages (oldest_ms) and run times (run_p50_ms) do not cause a write; the reader adds the
+ * document's own age.  Rates cover the time since the last measurement, so the last document of a busy time is followed
+ * by one with zeroes.  `versions` is present after a reload.  In the store, a handler's zeroes are omitted, which keeps
+ * more than a hundred handlers within the limit; beyond it, `handlers_left_out` counts the missing ones. */
 #ifndef QUIVER_HOST_REPORT_STATUS_H
 #define QUIVER_HOST_REPORT_STATUS_H
 
@@ -47,18 +46,18 @@
 
 #define HOST_STATUS_PACE_MS 2000u
 
-/* What a host reports of. */
+/* The parts that a host reports. */
 struct host_status_view {
-        const struct membership *membership; /* its name, nonce and weight, and whether it leaves */
-        const struct shards *shards; /* without a store: there is nowhere to write to, not yet or not any more */
+        const struct membership *membership; /* name, nonce and weight, and whether the host is leaving */
+        const struct shards *shards;         /* its store is NULL while there is nowhere to write */
         const struct handlers *handlers;
         const struct reload_order *order;
         const struct file_schedules *schedules;
-        const char *http;                  /* where its page is; NULL: it has no port */
-        struct http_server *const *server; /* NULL there: it has none, not yet or not any more */
+        const char *http;                  /* address of the host's page; NULL: no port */
+        struct http_server *const *server; /* *server is NULL while there is no server */
 };
 
-/* One of a handler's counts, as the store knows it. */
+/* A counter of a handler, as the store keeps it. */
 struct handler_counter {
         char name[NAME_HANDLER_MAX + 16];
         uint64_t before, value;
@@ -73,13 +72,13 @@ struct host_status {
         char *written;  /* the same without ages, to detect changes */
         uint64_t put_ms, watched_ms;
         bool is_putting, is_leaving, is_withdrawn;
-        bool is_urgent;                       /* it is due as soon as the current request is answered */
-        uint64_t started_ms, started_boot_ms; /* the same moment, as both clocks say */
+        bool is_urgent;                       /* write again as soon as the current request is answered */
+        uint64_t started_ms, started_boot_ms; /* one moment by both clocks */
         char machine[65];
-        struct survey survey; /* when a document was last thought about */
+        struct survey survey; /* of the last time a document was made */
 
         struct store_status_put put_running;
-        char *running; /* the document of what runs, as it was put last; "": there is none */
+        char *running; /* the document of running tasks as last written; "": none */
         uint64_t put_running_ms;
         bool is_putting_running;
 
@@ -97,15 +96,16 @@ struct host_status {
         double done_rate, retried_rate, failed_rate; /* per second, between the last two measurements */
 };
 
-/* The document as it is now, with everything in it.  The caller's. */
+/* The complete document of this moment.  The caller owns it. */
 json_t *host_status_make(struct host_status *r);
 
 void host_status_init(struct host_status *r, uv_loop_t *loop);
-/* Before the loop sleeps: sees to it that a change is written in time. */
+/* Called before the loop sleeps: has a change written in time. */
 void host_status_watch(struct host_status *r, uint64_t now_ms);
-/* Somebody waits for what it says now: it is written at once. */
+/* Somebody waits for the current state: writes it at once. */
 void host_status_hurry(struct host_status *r);
-/* Leaving: removes the document.  True once that is done, or cannot be; ask again after the next turn of the loop. */
+/* The host stops: removes the document.  True once that is done or failed; call it again after the next turn of the
+ * loop. */
 bool host_status_withdraw(struct host_status *r);
 /* Closes the timer.  The memory is freed by host_status_free(), after the loop. */
 void host_status_close(struct host_status *r);

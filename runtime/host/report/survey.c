@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/numbers.h"
 
-/* --- what waits --- */
+/* --- waiting tasks --- */
 
 static uint64_t age_of(const struct survey *survey, const struct claimed *c, uint64_t now_ms, uint64_t wall_ms)
 {
@@ -22,12 +22,12 @@ static void see_claimed(
         if (c->state == CLAIMED_ENDED || c->pool >= survey->handlers_count)
                 return;
         struct survey_handler *h = &survey->handlers[c->pool];
-        h->waiting++; /* what has started is taken off below */
+        h->waiting++; /* running tasks are subtracted below */
         h->waiting_lanes[STORE_SEQ_LANE(c->seq)] += now_ms < shard->until_ms;
         h->age_ms = max_u64(h->age_ms, age_of(survey, c, now_ms, wall_ms));
 }
 
-/* --- what runs --- */
+/* --- running tasks --- */
 
 static void note_long(struct survey *survey, uint64_t now_ms, const struct survey_running *running)
 {
@@ -69,7 +69,7 @@ static void see_running(struct survey *survey, const struct handler *handler, co
                         .progress_total = seat.progressed_ns ? seat.progress_total : 0 });
 }
 
-/* What a worker has. */
+/* Counts a task that a worker or another host's seat runs. */
 static void see_lent(struct survey *survey, const struct handlers *handlers, const struct lent *lent, uint64_t now_ms)
 {
         struct survey_handler *h = &survey->handlers[lent->slot];
@@ -104,7 +104,7 @@ static void see_pool(
                 for (uint32_t cursor = 0; p && ring_host_each(&p->ring, &cursor, &view);)
                         if (view.is_started) {
                                 survey->handlers[handler->slot].seated++;
-                                /* What is borrowed is counted by its owner. */
+                                /* A borrowed task is counted by its owner. */
                                 if (!((const struct pool_task *)view.owner)->is_borrowed)
                                         see_running(survey, handler, generation, p, &view, now_ms);
                         }

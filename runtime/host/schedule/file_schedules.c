@@ -11,7 +11,7 @@
 #include "base/numbers.h"
 
 #define RETRY_MS        5000u
-#define CONFLICTS_SHOWN 8u /* The status document is bounded. */
+#define CONFLICTS_SHOWN 8u /* the status document is bounded */
 
 static void begin(struct file_schedules *f);
 
@@ -23,8 +23,7 @@ static void forget(struct schedules_apply **pass)
         *pass = NULL;
 }
 
-/* --- a pass --------------------------------------------------------------------------------------------------------
- */
+/* --- a pass --- */
 
 static void say(const struct schedules_apply *pass)
 {
@@ -71,7 +70,7 @@ static void end(struct file_schedules *f, int status, const char *text)
                                 LOG_QUOTE("the schedules of this host's file may not all be in force; it is tried "
                                           "again until they are"));
                 }
-                /* From the beginning: what was read may not be so any more. */
+                /* Starts over, because what was read may be outdated. */
                 if (!f->next)
                         f->next = schedules_apply_again(pass);
                 forget(&pass);
@@ -118,8 +117,7 @@ static void begin(struct file_schedules *f)
         step(f);
 }
 
-/* --- what is told --------------------------------------------------------------------------------------------------
- */
+/* --- events --- */
 
 static void want_pass(struct file_schedules *f, const struct config *config)
 {
@@ -131,7 +129,7 @@ static void want_pass(struct file_schedules *f, const struct config *config)
                 struct schedule schedule;
                 struct error error = { "" };
                 const struct schedule_config *c = &config->schedules[i];
-                /* It was checked when the file was read; only its zone's file can have gone since. */
+                /* The definition was checked when the file was read; only its time zone's file can be missing since. */
                 if (config_schedule(c, &schedule, &error) == 0)
                         schedules_apply_add(pass, c->named.name, &schedule);
                 else
@@ -145,7 +143,7 @@ static void want_pass(struct file_schedules *f, const struct config *config)
 
 void file_schedules_take(struct file_schedules *f, const struct config *config)
 {
-        /* A file from the future would be in force until then, whatever comes after it. */
+        /* A file dated in the future would win over every later one until then. */
         f->version = max_u64(min_u64(config->version, clock_wall_ms()), 1);
         want_pass(f, config);
 }
@@ -156,7 +154,7 @@ void file_schedules_desired(
         struct schedules_mark mark = { 0 };
         for (uint32_t i = 0; i < count; i++)
                 schedules_mark_add(&mark, &items[i]);
-        /* A pass that is under way or waits may have read the state before this. */
+        /* A pass that is under way or waits may have read the state before this change. */
         if (f->last && mark.version != f->last->newest.version && !f->next)
                 want_pass(f, config);
 }

@@ -12,7 +12,7 @@ struct room_call {
         struct pool_call *call;
 };
 
-/* What plugin.h names; the rest is for whoever reads the host's log. */
+/* The errors that plugin.h names; others are only in the host's log. */
 static int status_of(const struct store_request *request)
 {
         switch (-request->status) {

@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "base/numbers.h"
 
-/* A seat waits for five seconds (runner/services.c): it gets its answer before. */
+/* A seat gives up after five seconds (runner/services.c), so it is answered before that. */
 #define ANSWER_MS 4000u
 
 struct id_call {
@@ -25,7 +25,7 @@ static void on_ids(struct id_ask *ask)
         int status = ask->status;
         if (status && status != -ECANCELED && status != -ETIMEDOUT)
                 log_event(LEVEL_WARN, "next-id", "text=%s", LOG_QUOTE(ask->error.text));
-        /* A block that nobody waits for any more is lost; there are more. */
+        /* A block that nobody waits for any more is lost, which does no harm. */
         (void)pool_call_answer(one->call, status, ask->block.first, RING_IDS(ask->block.count, ask->block.step));
         free(one);
 }

@@ -1,5 +1,5 @@
-/* runner_ids.h: unique ids for a host's runners: blocks of the host's sequence, so that most calls of next_id need no
- * host. */
+/* runner_ids.h: unique ids for a host's runners: a runner gets a block of ids at a time, so most calls of next_id need
+ * no host. */
 #ifndef QUIVER_HOST_SERVICE_RUNNER_IDS_H
 #define QUIVER_HOST_SERVICE_RUNNER_IDS_H
 
@@ -22,7 +22,7 @@ struct runner_ids {
 void runner_ids_open(struct runner_ids *ids, struct coord *coord, const struct runner_ids_options *options,
         const char *nonce, uint64_t session);
 void runner_ids_free(struct runner_ids *ids);
-/* call->number: how many at most.  Answered with the first id, and RING_IDS(count, step). */
+/* Answers the call with the first id and RING_IDS(count, step). call->number is the most it may get. */
 void runner_ids_take(struct runner_ids *ids, struct pool_call *call);
 
 #endif

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/numbers.h"
 
-/* What a lock's node says to people who look. */
+/* The text about the holder in a lock's node, for people. */
 static void say_who(const struct services *s, const struct pool_call *call, const char *handler, const char *task_id,
         char ret_who[QUEUE_SAYS_MAX])
 {

@@ -1,7 +1,7 @@
-/* services.h: what a host does for its runners' seats when they ask: locks of the app, unique ids, entries of rooms.
+/* services.h: what seats of runners may ask their host for: locks of the app, unique ids, entries of rooms.
  *
- * A call comes from a pool (pool_call.h) and is answered when a tree or a store has answered; the loop goes on
- * meanwhile. */
+ * A call comes from a pool (pool_call.h) and is answered when the tree or the store has answered; the loop does not
+ * wait. */
 #ifndef QUIVER_HOST_SERVICE_SERVICES_H
 #define QUIVER_HOST_SERVICE_SERVICES_H
 
@@ -20,24 +20,24 @@ struct services {
         struct store *store; /* NULL: not open yet, or closed */
 };
 
-/* The tree is open: `session` is that of the host, 0 if there is none yet; `nonce` is the host's. */
+/* The tree is open.  `session` is the host's session, 0 if there is none yet; `nonce` is the host's. */
 void services_open(struct services *s, struct coord *coord, struct store *store, const struct runner_ids_options *ids,
         const char *nonce, uint64_t session);
-/* Gives the slot of the host's ids back; released() is called when that is done.  Before the tree is closed. */
+/* Gives the slot of the host's ids back, then calls released().  Call it before the tree is closed. */
 void services_release(struct services *s, void (*released)(void *self), void *self);
-/* After the tree was closed.  What was not answered is answered, to nobody. */
+/* Call after the tree was closed.  Ends calls that were not answered. */
 void services_free(struct services *s);
 
-/* A seat of that handler asks, while it runs the task `task_id` ("": none). */
+/* A seat of `handler` calls a service while it runs the task `task_id` ("": none). */
 void services_call(struct services *s, struct pool_call *call, const char *handler, const char *task_id);
-/* A task that a seat had answered has ended; a runner is gone. */
+/* A seat has answered a task; a runner is gone. */
 void services_task_ended(struct services *s, pid_t pid, uint64_t ticket);
 void services_runner_gone(struct services *s, pid_t pid);
 
 /* The tree's events, for a `self` that is a struct services. */
 extern const struct coord_events services_tree_events;
 
-/* When services_tick() is wanted; UINT64_MAX: not. */
+/* When services_tick() is due; UINT64_MAX: never. */
 uint64_t services_due_ms(const struct services *s);
 void services_tick(struct services *s, uint64_t now_ms);
 

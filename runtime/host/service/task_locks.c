@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "base/numbers.h"
 
-/* A seat waits for five seconds (runner/services.c): it gets its answer before. */
+/* A seat gives up after five seconds (runner/services.c), so it is answered before that. */
 #define ANSWER_MS 4000u
 #define RETRY_MS  500u
 #define SWEEP_MS  10000u
@@ -30,7 +30,7 @@ static void answer(struct task_lock *l, int status, uint64_t number)
                 (void)pool_call_answer(call, status, number, 0);
 }
 
-/* --- what the recipe tells --------------------------------------------------------------------------------------- */
+/* --- events of the recipe ---------------------------------------------------------------------------------------- */
 
 static void on_released(void *self)
 {
@@ -57,7 +57,7 @@ static void on_acquired(void *self, uint64_t token)
         l->state = TASK_LOCK_HELD;
         l->token = token;
         l->has_failed = false;
-        /* The seat may have given up at this moment: then nobody knows that the lock is held. */
+        /* If the seat has given up at this moment, nobody knows that it holds the lock. */
         if (!call || !pool_call_answer(call, 0, token, 0))
                 release(l);
 }
@@ -95,7 +95,7 @@ static void on_failed(void *self, int status, const char *text)
 
 /* --- calls ------------------------------------------------------------------------------------------------------- */
 
-/* What a name of the tree may be: it is a node's name there. */
+/* Whether the name can be a node's name in the tree. */
 static bool is_name(const char *name)
 {
         size_t size = strlen(name);
@@ -136,7 +136,8 @@ static void begin_try(struct task_lock *l, struct pool_call *call, const char *w
         lock_try(&l->lock);
 }
 
-/* The lock that a task gave back at its end is often wanted by the next one, which need not ask twice. */
+/* A trylock that came during the release goes to the tree now: the next task often wants the lock that the last one
+ * held. */
 static void try_next(struct task_lock *l)
 {
         struct pool_call *next = l->next;
@@ -201,7 +202,7 @@ static void drop(struct task_lock *l)
                 release(l);
 }
 
-/* `ticket` UINT64_MAX: all of the runner. */
+/* `ticket` UINT64_MAX: all locks of the runner. */
 static void drop_all_of(struct task_locks *all, pid_t pid, uint64_t ticket)
 {
         struct task_lock *l, *next;
@@ -250,7 +251,7 @@ void task_locks_look(struct task_locks *all)
                 lock_look(&l->lock);
 }
 
-/* What nobody uses is freed after a while. */
+/* An unused lock is freed after SWEEP_MS. */
 static uint64_t due_of(const struct task_lock *l, uint64_t now_ms)
 {
         uint64_t due = now_ms + (l->has_failed ? RETRY_MS : SWEEP_MS);

@@ -1,4 +1,4 @@
-/* app.c: changes what is recorded about the app for all its hosts; switches features on. */
+/* app.c: changes what is recorded about the app for all its hosts, and switches features on. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static void on_set(struct store_request *request)
         http_get_app(x);
 }
 
-/* The coordination changes only while no host runs, so no host can be asked for that. */
+/* Only max_members: the coordination changes only while no host runs, so no host can be asked to change it. */
 void http_post_app(struct http_exchange *x)
 {
         const char *text = http_parameter(x, "max_members");
@@ -62,10 +62,10 @@ struct upgrade_call {
                 struct store_app_get get;
                 struct store_app_set set;
         };
-        char *asked; /* the texts of `words` */
+        char *asked; /* owns the texts of `words` */
         const char *words[STORE_FEATURES_MAX];
         size_t words_count;
-        const char *names[STORE_FEATURES_MAX]; /* to be switched on */
+        const char *names[STORE_FEATURES_MAX]; /* features to switch on */
         struct span spans[STORE_FEATURES_MAX];
         size_t count;
         bool is_dry;
@@ -97,7 +97,7 @@ static void on_switched(struct store_request *request)
         http_look_answer(&call->http_look, 200, app_upgrade_as_json(call->names, call->count, false));
 }
 
-/* True: some host does not know a feature, and that is answered. */
+/* True: some host does not know a feature, and the request was answered. */
 static bool is_lacking(struct upgrade_call *call)
 {
         struct buffer lines = { 0 };
@@ -116,7 +116,7 @@ static bool is_lacking(struct upgrade_call *call)
         return count > 0;
 }
 
-/* All members are known: nothing is switched on while one of them would not know it. */
+/* All members are known.  A feature is switched on only if every member knows it. */
 static void switch_on(struct http_look *http_look)
 {
         struct upgrade_call *call = container_of(http_look, struct upgrade_call, http_look);

@@ -1,4 +1,4 @@
-/* audit.h: a line for each action: who did what to what. */
+/* audit.h: one log line per action of a person: who did what to which object. */
 #ifndef QUIVER_HTTP_API_AUDIT_H
 #define QUIVER_HTTP_API_AUDIT_H
 

@@ -1,8 +1,8 @@
-/* bulk.c: actions on many tasks: dead ones are requeued or dropped, others cancelled, by filter.
+/* bulk.c: actions on many tasks by filter: dead tasks are requeued or dropped, others cancelled.
  *
- * First it is looked which tasks are meant, at most `limit`; then it is acted on these, by the numbers that the store
- * gave them.  A number is one stay in a state: a task that was requeued and is dead again has another, and whatever
- * came after `before` is not meant.  So a person acts on what the list showed, however long ago that was. */
+ * It first collects the matching tasks, at most `limit`, then acts on them by the numbers that the store gave them.  A
+ * number identifies one stay in a state: a task that was requeued and died again has another number, and tasks that
+ * came after `before` do not match.  So a person acts on what the list showed, however long ago that was. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static const struct {
         const char *name, *done;
 } words[] = { { "requeue", "requeued" }, { "drop", "dropped" }, { "cancel", "cancelled" } };
 
-/* A task that is meant. */
+/* A task to act on. */
 struct bulk_item {
         uint32_t shard;
         enum store_state state;
@@ -41,7 +41,7 @@ struct bulk_call {
         struct bulk_item *items;
         uint32_t count, room;
 
-        uint32_t at; /* how many of them have been acted on */
+        uint32_t at; /* how many were acted on */
         uint64_t numbers[STORE_CALL_TASKS];
         union {
                 struct store_request request;
@@ -49,11 +49,11 @@ struct bulk_call {
                 struct store_cancel cancel;
         };
         uint64_t acted;
-        uint64_t pending;    /* of these: their owner has been told */
-        uint64_t moved;      /* they were not there any more */
-        uint64_t refused;    /* too long to be requeued */
-        uint64_t unreadable; /* they stay as they are */
-        bool has_removed;    /* something is gone from a list whose places are counted */
+        uint64_t pending;    /* of these, those whose owner was told to do it */
+        uint64_t moved;      /* tasks that were gone by then */
+        uint64_t refused;    /* tasks too long to be requeued */
+        uint64_t unreadable; /* tasks that cannot be read, left as they are */
+        bool has_removed;    /* a task was removed from a list that is paged by position */
 };
 
 static void free_bulk(struct http_look *http_look)
@@ -83,7 +83,7 @@ static bool take_item(void *self, const struct store_listed *task, const json_t 
 
 /* --- the answer --------------------------------------------------------------------------------------------------- */
 
-/* One line, whatever became of it: who did what to which, and to how many. */
+/* One audit line, whatever the result. */
 static void audit(const struct bulk_call *call)
 {
         const struct http_exchange *x = call->http_look.x;
@@ -95,8 +95,8 @@ static void audit(const struct bulk_call *call)
                         words[call->action].name, LOG_QUOTE(query), (unsigned long long)call->acted);
 }
 
-/* Of a list whose places are counted and that got shorter, the next request begins where this one did.  The others go
- * on at the page where it stopped, which is shorter now, too. */
+/* If a list that is paged by position got shorter, the next request begins where this one did.  Other lists continue
+ * where it stopped. */
 static struct look_place next_place(const struct bulk_call *call)
 {
         struct look_place place = call->has_removed ? call->began : call->tasks.place;
@@ -206,7 +206,7 @@ static void act_on_found(struct http_look *http_look)
 
 /* --- the request -------------------------------------------------------------------------------------------------- */
 
-/* Whoever forgets the filter does not mean everything.  False: it is answered. */
+/* Requires a filter, because a person who forgot it does not mean all tasks.  False: the request was answered. */
 static bool check(struct http_exchange *x, const struct bulk_call *call)
 {
         const struct tasks_filter *f = &call->tasks.filter;

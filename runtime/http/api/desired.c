@@ -1,5 +1,5 @@
-/* desired.c: what holds for every host, also for those that start later: pause and resume, drain and activate; and a
- * reload of this host. */
+/* desired.c: the desired state for every host, including those that start later: pause and resume, drain and activate;
+ * and a reload of this host. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* events.c: GET /v1/events: the status (`quiver status --json`) whenever it has changed, as server-sent events.
  *
  * One look at the store serves all streams of a host, at most once a second and for at most a tenth of the time.  A
- * client that reads slowly misses versions, never parts of one.  Without a stream nothing is looked at. */
+ * client that reads slowly misses versions, but never a part of one.  Without a stream there is no look. */
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
@@ -14,22 +14,22 @@
 #include "http/server.h"
 #include "look/status_look.h"
 
-#define STREAMS_MAX  32u /* of one host */
+#define STREAMS_MAX  32u /* per host */
 #define TICK_MS      1000u
 #define HEARTBEAT_MS 15000u
-#define LOOK_PORTION 10u /* A look that took 1 ms is made after 10 ms at the earliest. */
+#define LOOK_PORTION 10u /* the pause is this many times the duration of the last look */
 
 struct event_stream {
         struct event_stream *prev, *next;
         struct http_exchange *x;
         struct http_events *events;
-        uint64_t seen;    /* the number of what it was sent last; 0: nothing */
+        uint64_t seen;    /* number of the last event sent to it; 0: none */
         uint64_t sent_ms; /* by the loop's clock */
 };
 
 struct http_events {
         struct http_server *server;
-        uv_timer_t timer; /* while there are streams */
+        uv_timer_t timer; /* runs while there are streams */
         struct event_stream *streams;
         uint32_t streams_count;
         struct look_run run;
@@ -37,10 +37,10 @@ struct http_events {
         bool is_looking;
         bool is_stopped;
         bool is_timer_closed;
-        uint64_t began_ms; /* the look, by the loop's clock */
-        uint64_t next_ms;  /* no look before that */
+        uint64_t began_ms; /* when the look began, by the loop's clock */
+        uint64_t next_ms;  /* no look before this time */
         char *text;        /* the last event; NULL: none yet */
-        uint64_t number;   /* of the last event */
+        uint64_t number;   /* number of the last event */
 };
 
 static uint64_t now_of(const struct http_events *events)
@@ -74,7 +74,7 @@ static void stream_write(struct event_stream *stream, const char *text)
         http_stream_write(stream->x, span_of_text(text));
 }
 
-/* What is new to it, if it has room for it; a sign of life otherwise. */
+/* Sends the latest event, if it is new and the stream has room; otherwise a sign of life when due. */
 static void stream_serve(struct event_stream *stream)
 {
         const struct http_events *events = stream->events;
@@ -107,7 +107,7 @@ static void free_if_over(struct http_events *events)
         http_server_free_if_over(server);
 }
 
-/* Takes `data`. */
+/* Takes ownership of `data`. */
 static void set_event(struct http_events *events, const char *name, json_t *data)
 {
         struct buffer text = { 0 };
@@ -225,7 +225,7 @@ void http_get_events(struct http_exchange *x)
         if (!events->streams_count++)
                 (void)uv_timer_start(&events->timer, on_tick, TICK_MS, TICK_MS);
         stream_write(stream, "retry: 2000\n\n");
-        /* What is shown first is never older than a second. */
+        /* The first event that a client gets is never older than a second. */
         if (now_of(events) >= events->next_ms + TICK_MS || !events->text)
                 look(events);
         else

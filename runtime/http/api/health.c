@@ -4,7 +4,7 @@
 
 void http_get_live(struct http_exchange *x)
 {
-        /* That it is answered at all shows that the loop goes round. */
+        /* Any answer shows that the loop runs. */
         http_answer(x, 200, "text/plain; charset=utf-8", SPAN_TEXT("ok\n"));
 }
 

@@ -17,8 +17,8 @@
 #include "view/task.h"
 
 #define WAIT_MAX_MS   60000u
-#define WAITS_MAX     256u  /* at once, of one host */
-#define WAIT_SLICE_MS 2000u /* how long a wait goes on after its client has left, at most */
+#define WAITS_MAX     256u  /* clients of one host that wait at once */
+#define WAIT_SLICE_MS 2000u /* how long a wait may go on after its client has left */
 #define KEEP_MS       3600000u
 
 #define HEADER_PREFIX   "quiver-header-"
@@ -135,8 +135,8 @@ static bool begins_with(struct span *name, const char *prefix)
         return true;
 }
 
-/* The trace that the call is part of.  What is wrong with it is no reason to refuse a task, which is then part of none;
- * a second traceparent says that neither is to be trusted, and several of tracestate are one. */
+/* Takes the caller's trace.  A malformed trace is not a reason to refuse the task: the task then belongs to no trace.
+ * With two traceparents neither is trusted; several tracestates are joined. */
 static void take_trace(struct intake *in)
 {
         const struct http_head *head = in->x->head;
@@ -222,7 +222,7 @@ static void intake_free(struct intake *in)
         free(in);
 }
 
-/* The task is stored, and its outcome not known: also what a wait that ran out is told. */
+/* The task is stored, and its outcome is unknown; also the answer when the wait times out. */
 static void answer_stored(struct intake *in)
 {
         struct http_exchange *x = in->x;
@@ -265,7 +265,7 @@ static void on_reply(struct store_request *request)
         else if (request->status == 0 && !in->is_gone && uv_now(in->x->server->loop) < in->wait_until_ms)
                 wait_on(in);
         else
-                /* The task is stored, whatever became of the wait. */
+                /* The task is stored even if the wait failed. */
                 answer_stored(in);
 }
 

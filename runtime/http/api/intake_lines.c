@@ -1,11 +1,11 @@
-/* intake_lines.c: POST /v1/tasks: every line of the body is a task in JSON, every line of the answer what became of it.
+/* intake_lines.c: POST /v1/tasks: every line of the body is a task in JSON, every line of the answer its result.
  *
  *         {"handler":"mail","key":"user-17","payload":"hello"}      →  {"line":1,"status":202,"id":"9kq2…-12"}
  *         {"handler":"mail","lane":"middle"}                        →  {"line":2,"status":400,"error":"lane: …"}
  *
  * Lines are stored in their order, up to a thousand in one step; the body is not read faster than the store takes it,
  * and not faster than the client reads the answers.  If the store fails, the lines of that step are answered with 503
- * (not stored) or 504 (not known), and the answer ends there: later lines were not stored. */
+ * (not stored) or 504 (unknown), and the answer ends there: later lines were not stored. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,17 +20,18 @@
 #include "view/json.h"
 
 #define STEP_BYTES STORE_CALL_BYTES
-#define HEAD_ROOM  65536u /* of a line, besides its payload */
-/* What is read while a step is on its way to the store: about the thousand lines of the next one. */
+#define HEAD_ROOM  65536u /* bytes of a line besides its payload */
+/* How much is read while a step is being stored: about the thousand lines of the next step. */
 #define AHEAD_BYTES 262144u
 
 /* A line of a step. */
 struct line_task {
-        int index;         /* of its submission; -1: it was refused before, */
-        struct span error; /* for this reason */
+        int index;         /* of its submission; -1: the line was refused */
+        struct span error; /* why it was refused */
 };
 
-/* The lines of a step, and all that their submissions point to, stay where they are until it is answered. */
+/* One request.  The lines of a step, and everything that their submissions point to, stay in place until it is
+ * answered. */
 struct intake_lines {
         struct http_exchange *x;
         struct store_submit submit;
@@ -40,20 +41,20 @@ struct intake_lines {
         size_t bytes;
         uint64_t first_line;       /* of this step */
         struct buffer step;        /* the lines of this step */
-        struct arena_chunk *arena; /* what stands in a line in another form: headers, bytes, JSON as a payload */
+        struct arena_chunk *arena; /* converted parts of lines: headers, bytes, JSON as a payload */
         struct buffer scratch;
         struct json_line reader;
-        struct buffer input; /* not read yet */
+        struct buffer input; /* read from the body, but not part of a step yet */
         struct buffer answer;
-        bool is_storing; /* A step is on its way to the store. */
-        bool is_pumping; /* pump() is on the stack: it ends what has to end. */
-        bool is_ended;   /* All of the body is here. */
-        bool is_over;    /* No further line is stored: the store failed, or the client is gone. */
+        bool is_storing; /* a step is being stored */
+        bool is_pumping; /* pump() is on the stack, and ends the request if necessary */
+        bool is_ended;   /* the whole body was read */
+        bool is_over;    /* no further line is stored: the store failed, or the client is gone */
 };
 
 /* --- one line ----------------------------------------------------------------------------------------------------- */
 
-/* NULL unless it is a text without a NUL. */
+/* The text of the value; NULL if it is not a text or contains a NUL. */
 static const char *plain_text(struct json_line_value *value)
 {
         if (value->kind != JSON_LINE_TEXT)
@@ -63,7 +64,7 @@ static const char *plain_text(struct json_line_value *value)
         return had_escapes && memchr(text.data, 0, text.size) ? NULL : text.data;
 }
 
-/* Appends to in->scratch, where those of this line are. */
+/* Appends the headers of this line to in->scratch. */
 static int take_headers(struct intake_lines *in, const char *field, bool is_base64, struct json_line_value *headers,
         struct error *error)
 {
@@ -202,7 +203,7 @@ static void put_span(struct buffer *to, struct span bytes)
         buffer_put(to, bytes.data, bytes.size);
 }
 
-/* Of a batch nearly all are so, and an id needs no escape. */
+/* Avoids jansson: nearly all lines of a batch succeed, and an id needs no escape. */
 static void write_stored(struct buffer *to, uint64_t line, const char *id)
 {
         char digits[24];
@@ -254,7 +255,7 @@ static void write_step(struct intake_lines *in, int failure, const char *text)
 
 static bool pump(struct intake_lines *in);
 
-/* From outside of a piece: asks for the next one if it is wanted. */
+/* Called from outside a piece callback: pumps, and asks for the next piece if it is wanted. */
 static void go_on(struct intake_lines *in)
 {
         struct http_exchange *x = in->x;
@@ -267,14 +268,14 @@ static void on_stored(struct store_request *request)
         struct intake_lines *in = container_of(request, struct intake_lines, submit.request);
         in->is_storing = false;
         in->is_over |= request->status < 0;
-        in->is_pumping = true; /* Writing may find out that the client is gone. */
+        in->is_pumping = true; /* writing may reveal that the client is gone */
         write_step(in, request->status, request->error.text);
         in->is_pumping = false;
         go_on(in);
 }
 
-/* Takes as many lines as a step may have off the input: those that are complete, and at the end of the body the last
- * one, which needs no newline.  What is left of the input moves to a buffer of its own. */
+/* Takes the lines of one step off the input: complete lines, and at the end of the body the last one, which needs no
+ * newline.  The rest of the input moves to a buffer of its own. */
 static void step_fill(struct intake_lines *in)
 {
         char *data = (char *)buffer_reserve(&in->input, 1) - in->input.size;
@@ -304,7 +305,8 @@ static void step_fill(struct intake_lines *in)
         buffer_put(&in->input, read.data + at, read.size - at);
 }
 
-/* Writes the steps that need no store, and hands the next one that does to it.  True if it is under way. */
+/* Answers steps whose lines were all refused, and starts the next one that needs the store.  True: a step is being
+ * stored. */
 static bool start_step(struct intake_lines *in)
 {
         while (!in->is_over && !http_stream_is_full(in->x)) {
@@ -324,13 +326,14 @@ static bool start_step(struct intake_lines *in)
         return false;
 }
 
-/* While a step is stored the next one is read, so that it is a full one. */
+/* While a step is stored, input for the next one is read, so that it is a full one. */
 static bool has_room(const struct intake_lines *in)
 {
         return in->is_storing && !in->is_over && !in->is_ended && in->input.size < AHEAD_BYTES;
 }
 
-/* Goes as far as it can, and ends if there is nothing left; `in` is gone then.  True: more of the body is wanted. */
+/* Goes as far as possible, and ends the request if nothing is left, which frees `in`.  True: more of the body is
+ * wanted. */
 static bool pump(struct intake_lines *in)
 {
         struct http_exchange *x = in->x;

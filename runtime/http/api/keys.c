@@ -1,4 +1,4 @@
-/* keys.c: what a person does about a key that waits: hold, unhold, retry, skip. */
+/* keys.c: actions on a key that waits: hold, unhold, retry, skip. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* limits.c: one limit of the app: what it allows and what of it is used, setting it for a while, setting it back. */
+/* limits.c: one limit of the app: shows what it allows and how much is used, sets it for a while, sets it back. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -38,7 +38,7 @@ static void on_acted(struct http_look *http_look)
         http_look_answer(http_look, 200, found);
 }
 
-/* NULL: it is answered. */
+/* NULL: the request was answered. */
 static struct limit_http_call *begin(struct http_exchange *x, enum limit_act_kind kind)
 {
         const struct config *config = x->services->config(x->services->self);

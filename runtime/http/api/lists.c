@@ -90,7 +90,7 @@ struct tasks_call {
         struct tasks_look tasks;
         json_t *list;
         size_t bytes;
-        uint64_t due_max; /* not 0: so many of those that are due first, in that order */
+        uint64_t due_max; /* not 0: show this many tasks, those that are due first, in that order */
 };
 
 static void free_tasks(struct http_look *http_look)
@@ -101,7 +101,7 @@ static void free_tasks(struct http_look *http_look)
         free(call);
 }
 
-/* Of all that are looked at those that are due first. */
+/* Keeps those of all tasks seen that are due first. */
 static bool show_due(struct tasks_call *call, const struct store_listed *task, const json_t *where)
 {
         size_t at = json_array_size(call->list);
@@ -238,7 +238,7 @@ static void start_records(struct http_exchange *x, enum records_kind kind)
 
 void http_get_dead(struct http_exchange *x)
 {
-        /* Without a word about which ones: all of them, by group. */
+        /* Without a filter: all dead tasks, by group. */
         if (x->parameters_count)
                 start_tasks(x, SHOW_DEAD, true);
         else
@@ -261,7 +261,7 @@ struct keys_call {
         struct http_look http_look;
         struct keys_look keys;
         json_t *list;
-        bool is_busiest; /* those with the most tasks first */
+        bool is_busiest; /* show the keys with the most tasks first */
         uint64_t limit;
 };
 
@@ -325,7 +325,7 @@ void http_get_keys(struct http_exchange *x)
                 free_keys(&call->http_look);
                 return;
         }
-        /* For the largest all have to be seen. */
+        /* Finding the largest keys requires looking at all of them. */
         call->keys.shown_max = call->is_busiest ? UINT64_MAX : call->limit;
         call->keys.looked_max = LIST_LOOKED;
         call->keys.show = show_key;

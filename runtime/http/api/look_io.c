@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "http/server.h"
 
-#define LOOKS_MAX 64u /* under way at once, of one host */
+#define LOOKS_MAX 64u /* looks of one host under way at once */
 
 /* --- one request after the other ---------------------------------------------------------------------------------- */
 
@@ -110,7 +110,7 @@ static void on_done(struct look_run *run, int status, const char *text)
                 http_answer_store_problem(x, status, error.text);
 }
 
-/* False: there are too many, and that is answered. */
+/* False: there are too many looks, and the request was answered. */
 static bool begin(struct http_look *http_look, struct http_exchange *x)
 {
         if (x->server->looks == LOOKS_MAX) {

@@ -6,11 +6,11 @@
 #include "look/look.h"
 #include "look/tree_look.h"
 
-/* Zeroed; embedded in what it is for.  `done` is called once, never inside the starting call unless nothing was asked;
- * status is 0, or that of the request that failed, with its text. */
+/* Zero-initialise; embedded in the caller's struct.  `done` is called once, and from inside the starting call only if
+ * the look makes no request.  The status is 0, or that of the request that failed, with its text. */
 struct look_run {
         void (*done)(struct look_run *run, int status, const char *text);
-        bool is_stopped; /* Nobody wants it any more: it ends with -ECANCELED after the request that is under way. */
+        bool is_stopped; /* nobody wants the result: ends with -ECANCELED after the request under way */
 
         /* private */
         struct store *store;
@@ -24,21 +24,22 @@ void look_run_start_tree(struct look_run *run, struct coord *coord, struct tree_
 
 /* --- for an answer --- */
 
-/* A look whose result is the answer to a request.  Embedded in the endpoint's call, which `free` frees. */
+/* A look whose result answers a request.  Embedded in the endpoint's call, which `free` frees. */
 struct http_look {
         struct look_run run;
         struct http_exchange *x;
-        /* All is known: answers with http_look_answer(). */
+        /* The look is complete: answers with http_look_answer(). */
         void (*answer)(struct http_look *look);
         /* May be NULL.  A request failed after others may have changed something: true if it has answered. */
         bool (*failed)(struct http_look *look, int status, const char *text);
         void (*free)(struct http_look *look);
 };
 
-/* Answers 503 if too many are under way; a request that fails is answered, too, and all is freed. */
+/* Starts the look.  Answers 503 if too many are under way.  A failed request is answered, too, and everything is
+ * freed. */
 void http_look_start(struct http_look *http_look, struct http_exchange *x, struct look *look);
 void http_look_start_tree(struct http_look *http_look, struct http_exchange *x, struct tree_look *tree);
-/* Frees the call, then answers.  Takes `object`. */
+/* Frees the call, then answers.  Takes ownership of `object`. */
 void http_look_answer(struct http_look *http_look, unsigned status, json_t *object);
 __attribute__((format(printf, 3, 4))) void http_look_problem(
         struct http_look *http_look, unsigned status, const char *format, ...);

@@ -26,7 +26,7 @@ static void put_server(const struct http_server *server, struct metrics *m)
         metrics_put_one(m, METRIC_HTTP_WAITS, server->waits);
 }
 
-/* A client that takes OpenMetrics says so; the other format is what everybody understands. */
+/* A client that accepts OpenMetrics says so; everybody else gets the older text format. */
 static bool accepts_open(const struct http_head *head)
 {
         static const char type[] = "application/openmetrics-text";

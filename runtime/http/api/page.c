@@ -1,4 +1,4 @@
-/* page.c: GET / and its files: the page in the browser. */
+/* page.c: GET / and its files: the page for browsers. */
 #include "http/api/page.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "base/version.h"
 #include "http/api/endpoints.h"
 
-/* The page loads nothing from elsewhere, runs no text as code, and stands in no other page. */
+/* The page loads nothing from elsewhere, evaluates no text as code, and cannot be framed. */
 #define PAGE_POLICY                                                                                                    \
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri "       \
         "'none'; "                                                                                                     \
@@ -33,7 +33,7 @@ static bool has_word(const struct span *value, const char *word)
         return value && memmem(value->data, value->size, word, strlen(word));
 }
 
-/* For a client that cannot read gzip: curl without --compressed. */
+/* For a client without gzip, such as curl without --compressed. */
 static void answer_plain(struct http_exchange *x, const struct page_file *file)
 {
         char *plain = memory_zero(1, file->plain_size + 1);
@@ -83,7 +83,7 @@ void http_get_page(struct http_exchange *x)
         http_answer_problem(x, 404, "the page has no file of that name");
 }
 
-/* What the page says about itself and the one who looks at it. */
+/* Which host and app the page shows, and what its user may do. */
 void http_get_me(struct http_exchange *x)
 {
         const struct config *config = x->services->config(x->services->self);

@@ -1,5 +1,5 @@
-/* read.c: the app as a whole, one task, one key: what `quiver status`, `task` and `key` print with --json;
- * and the description of the API. */
+/* read.c: the app as a whole, one task, one key, as `quiver status`, `task` and `key` print them with --json; and the
+ * description of the API. */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -97,7 +97,7 @@ static void on_done_documents(struct store_request *request)
         done_search_init(&search, call->task.id, clock_wall_ms());
         for (uint32_t i = 0; i < call->documents.items_count; i++)
                 done_search_add(&search, &call->documents.items[i]);
-        /* What this host has just done is in no document yet. */
+        /* Tasks that this host did a moment ago are in no document yet. */
         json_t *own = services->done(services->self, call->task.id);
         done_search_add_now(&search, own);
         json_decref(own);
@@ -122,7 +122,7 @@ static void answer_task(struct http_look *http_look)
                         merged_as_json(call->task.id, span_of_text(call->task.merged_into), call->task.merged_ms));
                 return;
         }
-        /* The store has nothing of it: hosts remember what they did last. */
+        /* The store does not have the task: it may be in the hosts' documents of done tasks. */
         call->documents = (struct store_status_list){ .request.done = on_done_documents, .kind = DOCUMENT_DONE };
         store_status_list(http_look->x->services->store, &call->documents);
 }

@@ -1,7 +1,7 @@
-/* results.c: what handlers returned: taken for a while, and committed by the receipts that came with it.
+/* results.c: the results of handlers: taken for a while, and committed by the receipts that came with them.
  *
- * As submissions and the outcomes of workers, these leave no line in the log: they are what an app lives by, not what a
- * person does to it. */
+ * Like submissions and outcomes of workers, these are not in the audit log: they are an app's normal traffic, not
+ * actions of a person. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/random.h>
@@ -36,7 +36,7 @@ static void answer_take(struct http_look *http_look)
         http_look_answer(http_look, 200, o);
 }
 
-/* What was taken before a failure comes back when its lease ends; better to hand it out. */
+/* Results taken before the failure would only come back when their lease ends, so they are answered. */
 static bool answer_some(struct http_look *http_look, int status, const char *text)
 {
         struct take_call *call = container_of(http_look, struct take_call, http_look);

@@ -1,4 +1,4 @@
-/* schedules.c: one schedule: what it is and when it fires, setting it, pause, resume, run, backfill, delete. */
+/* schedules.c: one schedule: shows it and its next times, sets, pauses, resumes, runs, backfills and deletes it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ static unsigned problem_status(int status)
         }
 }
 
-/* With `more`, the same request goes on with this `from`. */
+/* If `more` is set, the client repeats the request with this `from`. */
 static json_t *backfill_as_json(const struct schedule_act *act)
 {
         static const struct zone utc = { .name = "UTC" };
@@ -93,7 +93,7 @@ static void on_acted(struct http_look *http_look)
         http_look_answer(http_look, act->kind == SCHEDULE_ACT_RUN ? 202 : 200, answer_of(call));
 }
 
-/* NULL: it is answered.  `action`: a line of the log; NULL: it only looks. */
+/* NULL: the request was answered.  `action` is for the audit log; NULL: it only reads. */
 static struct schedule_call *begin(struct http_exchange *x, enum schedule_act_kind kind, const char *action)
 {
         struct error error = { "" };
@@ -129,7 +129,7 @@ void http_get_schedule(struct http_exchange *x)
         start(x, SCHEDULE_ACT_SHOW, NULL);
 }
 
-/* What would be set: as it would be shown, without a store. */
+/* Shows what would be set, without a store. */
 static void answer_dry(struct schedule_call *call, struct http_exchange *x)
 {
         const struct schedule_act *act = &call->act;

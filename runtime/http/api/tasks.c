@@ -1,4 +1,4 @@
-/* tasks.c: one task by its id: its payload, cancelling it, and what becomes of a dead one. */
+/* tasks.c: one task by its id: shows its payload, cancels it, and requeues, edits or drops a dead one. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "look/keep.h"
 #include "store/admin.h"
 
-/* A task that moves on between the look and the act is looked for again; none can move for ever. */
+/* A task that changes its state between finding and acting is searched again; it cannot do so for ever. */
 #define CANCEL_TRIES 100
 
 struct task_act {
@@ -34,9 +34,9 @@ struct task_act {
         bool is_cancel;
         bool is_reschedule;
         bool is_move, is_forced;
-        enum lane lane;           /* is_move: where to */
-        uint64_t delay_ms, at_ms; /* is_reschedule: one of them */
-        bool is_edit;             /* a dead one goes to the queue with another payload */
+        enum lane lane;           /* is_move: the target */
+        uint64_t delay_ms, at_ms; /* is_reschedule: one of both */
+        bool is_edit;             /* a dead task is queued again with another payload */
         struct kept_task old;     /* EDIT */
         struct store_submission item;
         char name[TASK_ID_MAX + 16];
@@ -103,7 +103,7 @@ static void end(struct task_act *call, unsigned status, json_t *body)
         http_answer_json(x, status, body);
 }
 
-/* --- looking for it ----------------------------------------------------------------------------------------------- */
+/* --- finding the task -------------------------------------------------------------------------------------------- */
 
 static void on_cancelled(struct store_request *request);
 
@@ -119,7 +119,7 @@ static void cancel(struct task_act *call, const struct store_listed *task)
         store_cancel(call->x->services->store, &call->cancel);
 }
 
-/* The bytes are a stranger's: a browser shall not run them as a page of ours, whatever they are. */
+/* The payload is untrusted: a browser must not run it as a page of ours. */
 static void answer_payload(struct task_act *call)
 {
         struct http_exchange *x = call->x;
@@ -162,7 +162,7 @@ static void on_found(struct store_request *request)
                 call->request.status = -ENOENT;
                 fail(call);
         } else {
-                /* A slice at a time: others have their turn in between. */
+                /* Searches a slice at a time, so that other requests get their turn. */
                 store_find(store, &call->find);
         }
 }
@@ -173,8 +173,8 @@ static void find(struct task_act *call)
         store_find(call->x->services->store, &call->find);
 }
 
-/* Whether the store did it.  Where it did not find the task, somebody else has changed it meanwhile, and it is looked
- * for again; everything else fails the call. */
+/* Whether the store did it.  If it did not find the task, somebody changed it meanwhile, and it is searched again; any
+ * other error fails the call. */
 static bool is_done(struct task_act *call)
 {
         int status = call->request.status;
@@ -214,8 +214,7 @@ void http_cancel_task(struct http_exchange *x)
         find(call);
 }
 
-/* --- another lane --------------------------------------------------------------------------------------------------
- */
+/* --- another lane --- */
 
 static void answer_conflict(struct task_act *call, const char *text)
 {
@@ -283,8 +282,7 @@ void http_move_task(struct http_exchange *x)
         find(call);
 }
 
-/* --- another time for a delayed one --------------------------------------------------------------------------------
- */
+/* --- rescheduling a delayed task --- */
 
 static void on_rescheduled(struct store_request *request)
 {
@@ -339,7 +337,7 @@ void http_reschedule_task(struct http_exchange *x)
         find(call);
 }
 
-/* --- a dead one --------------------------------------------------------------------------------------------------- */
+/* --- a dead task ------------------------------------------------------------------------------------------------- */
 
 static void on_dead_done(struct store_request *request)
 {
@@ -380,9 +378,10 @@ static void act_on_dead(struct http_exchange *x, enum store_dead_verb verb)
         store_dead(x->services->store, &call->dead);
 }
 
-/* --- a dead one with another payload ------------------------------------------------------------------------------ */
+/* --- a dead task with another payload ---------------------------------------------------------------------------- */
 
-/* Whatever becomes of the dead one, the new one is there: it may have been dropped or requeued meanwhile. */
+/* The new task is stored even if removing the dead one failed: somebody may have dropped or requeued that one
+ * meanwhile. */
 static void on_replaced(struct store_request *request)
 {
         struct task_act *call = container_of(request, struct task_act, request);
@@ -424,7 +423,7 @@ static void on_resubmitted(struct store_request *request)
         store_dead(x->services->store, &call->dead);
 }
 
-/* The new one is stored first, under a name that makes it safe to repeat: at no moment there is neither. */
+/* Stores the new task first, with an id that makes repeating safe, so that there is always at least one of both. */
 static void submit_edited(struct task_act *call)
 {
         struct http_exchange *x = call->x;

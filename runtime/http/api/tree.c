@@ -1,4 +1,4 @@
-/* tree.c: what the coordination tree says: the members of the app, locks and elections and who holds them. */
+/* tree.c: reads the coordination tree: the members of the app, and the holders of locks and elections. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -23,7 +23,7 @@ static void free_members(struct http_look *http_look)
         free(call);
 }
 
-/* What the store has besides is worth showing, and its lack no reason to show nothing. */
+/* The documents of the store add details; without them the members are shown nevertheless. */
 static void on_documents(struct store_request *request)
 {
         struct members_call *call = container_of(request, struct members_call, documents.request);

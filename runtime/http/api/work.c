@@ -1,4 +1,4 @@
-/* work.c: workers outside: POST /v1/work/HANDLER hands out a task, …/ID/heartbeat keeps it, …/ID/outcome ends it. */
+/* work.c: for workers: POST /v1/work/HANDLER hands out a task, …/ID/heartbeat keeps it, …/ID/outcome ends it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +52,7 @@ static void on_polled(struct work_poll *poll, enum work_verdict verdict, const s
         }
 }
 
-/* Nobody is there to get a task: none is handed out. */
+/* The client is gone, so it must not get a task. */
 static void on_poll_gone(struct http_exchange *x)
 {
         struct poll_call *call = x->call;
@@ -103,9 +103,9 @@ struct say_call {
         struct work_saying saying;
         struct work_report report;
         struct store_report to_owner;
-        struct buffer body; /* the client may leave, and its body with it, while the store reads it */
+        struct buffer body; /* a copy: the client may leave, and its body with it, while the store reads it */
         char start[NOTE_HOLDER_MAX + 1];
-        uint64_t ttl_ms; /* of the handler here; 0: unknown */
+        uint64_t ttl_ms; /* of the handler on this host; 0: unknown */
 };
 
 static void say_free(struct say_call *call)
@@ -137,7 +137,7 @@ static void on_reported(struct store_request *request)
         int status = request->status;
         struct error error = request->error;
         if (status == 0 && report->verb == CONTROL_HEARTBEAT) {
-                /* What its owner makes of it the next heartbeat tells; until then the time that is recorded counts. */
+                /* The next heartbeat shows what the owner decided; until then the recorded time counts. */
                 answer_remaining(call, report->left_ms - report->left_ms / 10, false);
                 return;
         }
@@ -153,7 +153,7 @@ static void on_reported(struct store_request *request)
                 http_answer_json(x, 202, json_pack("{s:s, s:b}", "id", http_parameter(x, "id"), "pending", 1));
 }
 
-/* Another host owns the shard: it hears of it through the shard's control list. */
+/* Another host owns the shard: the report goes to it through the shard's control list. */
 static void send_to_owner(struct say_call *call)
 {
         struct http_exchange *x = call->x;
@@ -178,7 +178,7 @@ static void on_said(struct work_saying *saying)
         char text[sizeof(saying->text)];
         switch (saying->verdict) {
         case WORK_ELSEWHERE:
-        case WORK_UNKNOWN: /* If it was told after all, the store says so: then it is no start any more. */
+        case WORK_UNKNOWN: /* if the outcome was taken after all, the store answers that the start is over */
                 send_to_owner(call);
                 return;
         case WORK_STALE:

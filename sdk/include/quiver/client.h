@@ -51,11 +51,10 @@ const char *qv_client_error(void);
 /* Either a configuration file, or store and app. */
 struct qv_client_options {
         uint32_t size;
-        uint32_t shards; /* with `store`: refuse a store with another number of shards; 0: accept any */
-        const char
-                *config;   /* runtime.cfg; NULL: searched as on the command line ($QUIVER_CONFIG, ./etc, /etc/quiver) */
-        const char *store; /* "sqlite:/srv/quiver.db"; if set, no file is read */
-        const char *app;   /* required with `store` */
+        uint32_t shards;    /* with `store`: refuse a store with another number of shards; 0: accept any */
+        const char *config; /* runtime.cfg; NULL: searched in $QUIVER_CONFIG, ./etc, /etc/quiver */
+        const char *store;  /* "sqlite:/srv/quiver.db"; if set, no file is read */
+        const char *app;    /* required with `store` */
 };
 #define QV_CLIENT_OPTIONS_INIT                                                                                         \
         {                                                                                                              \
@@ -114,18 +113,19 @@ struct qv_client_task {
         size_t headers_count; /* at most 32, with headers2_count */
         uint32_t attempts;
         uint32_t reserved;
-        /* Makes the submit safe to repeat: a name of yours, 1 to 255 bytes, no control characters.  A repeat with the
-         * same name and key stores nothing and returns the first task's id, also when that task is done.  NULL: none */
+        /* Makes the submit safe to repeat: a name of your choice, 1 to 255 bytes, no control characters.  A repetition
+         * with the same name and key stores nothing and returns the first task's id, even if that task is done.  NULL:
+         * none */
         const char *idempotency_key;
         uint64_t idempotency_ms;                  /* how long the name is remembered; 0: a day */
         const struct qv_client_header2 *headers2; /* more headers */
         size_t headers2_count;
-        /* The task may be merged with its neighbours of the same handler and key that wait and were submitted so, too:
-         * the first keeps its place and gets the last one's payload and headers, the others are not run.  Who waits
-         * for one of those gets the first one's outcome.  Needs a key */
+        /* The task may be merged with waiting neighbours of the same handler and key that were also submitted with
+         * `merge`: the first keeps its place and gets the last one's payload and headers, the others are not run.  A
+         * wait for one of those returns the first one's outcome.  Needs a key */
         bool merge;
-        uint64_t debounce_ms;   /* the first waits this long for others to join it, a day at most; implies `merge` */
-        uint64_t not_before_ms; /* the task is not started before this time, unix milliseconds, besides delay_ms */
+        uint64_t debounce_ms;   /* how long the first one waits for others to merge, at most a day; implies `merge` */
+        uint64_t not_before_ms; /* not started before this unix time in milliseconds, nor before delay_ms */
 };
 #define QV_CLIENT_TASK_INIT                                                                                            \
         {                                                                                                              \
@@ -135,7 +135,7 @@ struct qv_client_task {
 
 /* Submits one task.  After 0 the task is stored, as durably as the store is configured; or, with `idempotency_key`, it
  * was stored before and its id is in ret_id.  -ENOTUNIQ: another handler, payload or option was stored under that
- * idempotency key; the id of that task is in ret_id.  -ENOBUFS: the shard remembers as many idempotency keys as it may.
+ * idempotency key; the id of that task is in ret_id.  -ENOBUFS: the shard has no room for another idempotency key.
  * -EEXIST: with `unique_ms`, there is such a task already; its id is in ret_id.  -EINVAL, -EMSGSIZE: the text names the
  * field.  -EDQUOT: the shard's backlog is full.  ret_id may be NULL. */
 int qv_client_submit(struct qv_client *client, const struct qv_client_task *task, char ret_id[QV_CLIENT_ID_SIZE]);
@@ -145,12 +145,11 @@ int qv_client_submit(struct qv_client *client, const struct qv_client_task *task
 struct qv_client_submitted {
         int32_t status; /* what qv_client_submit() would return */
         char id[QV_CLIENT_ID_SIZE];
-        unsigned char
-                is_repeat; /* 1: it was stored before, under its idempotency key.  Stands where there was padding */
+        unsigned char is_repeat; /* 1: stored before, under its idempotency key.  Uses former padding */
 };
 
 /* Submits many tasks in the given order, a thousand at a time.  All `tasks` have the struct size of the first.  Returns
- * how many were not stored (the text is about the first of them), or a negative errno if the store did not answer.
+ * how many were not stored (the text is that of the first of them), or a negative errno if the store did not answer.
  * `ret_submitted` has room for `count` elements, or is NULL. */
 int qv_client_submit_many(struct qv_client *client, const struct qv_client_task *tasks, size_t count,
         struct qv_client_submitted *ret_submitted);
@@ -173,29 +172,28 @@ struct qv_client_outcome {
         size_t result_size;
         const char *reason; /* dead: one word ("rejected", "exhausted", "crashed", "cancelled"); else "" */
         const char *error;  /* dead: the handler's last error; else "" */
-        const struct qv_client_event *events; /* also of a task that is done: what went wrong before */
+        const struct qv_client_event *events; /* also for a done task: its earlier failures */
         size_t events_count;
         uint32_t attempts; /* failed attempts that were charged to the task */
         uint32_t crashes;
         uint32_t interruptions;
-        uint32_t laters; /* how often its handler said LATER */
-        uint32_t merged; /* so many tasks were merged into the one that ended */
+        uint32_t laters; /* how often its handler answered LATER */
+        uint32_t merged; /* number of tasks merged into the one that ended */
 };
 
-/* Waits for the outcome of a task that was submitted with reply_ms; of one that was merged into
- * another it is that one's.  -EAGAIN: it has not ended within timeout_ms (0: do
- * not wait; UINT64_MAX: wait for ever), or there is no such task, or its reply_ms are over.  May be called again: the
- * outcome stays. */
+/* Waits for the outcome of a task that was submitted with reply_ms; for a task that was merged into another, the
+ * outcome of that one.  -EAGAIN: it has not ended within timeout_ms (0: do not wait; UINT64_MAX: wait for ever), or
+ * there is no such task, or its reply_ms have passed.  May be called again: the outcome stays. */
 int qv_client_wait(
         struct qv_client *client, const char *id, uint64_t timeout_ms, struct qv_client_outcome **ret_outcome);
 void qv_client_outcome_free(struct qv_client_outcome *outcome);
 
 /* --- working ------------------------------------------------------------------------------------------------------ */
 
-/* A program can be a worker of a handler with plugin = "remote": it takes a task, keeps it by heartbeats, and says how
- * it ended.  Hosts of this machine are asked over their Unix sockets (STATE/NAME.http), which need no token for root
- * and for the host's own user; elsewhere a worker speaks HTTP (etc/HTTP.md).  The handle must have been opened with a
- * configuration, which says where the state folder is.
+/* A program can be a worker of a handler with plugin = "remote": it takes a task, keeps it by heartbeats, and reports
+ * its outcome.  Hosts of this machine are asked over their Unix sockets (STATE/NAME.http), which need no token for root
+ * and for the host's own user; on other machines a worker uses HTTP (etc/HTTP.md).  The handle must have been opened
+ * with a configuration, which names the state folder.
  *
  *         struct qv_client_take take = QV_CLIENT_TAKE_INIT;
  *         struct qv_client_work *work;
@@ -209,49 +207,49 @@ void qv_client_outcome_free(struct qv_client_outcome *outcome);
  *                 qv_client_work_free(work);
  *         }
  *
- * Besides the errors that every call may return, these return -ECONNREFUSED: no host runs here; -EACCES: it is another
- * user's; -EBUSY: the host stops, or its store cannot write, and nothing was recorded: try again; -EBADMSG: another
- * program answers on the host's socket. */
+ * Besides the errors that every call may return, these return -ECONNREFUSED: no host runs here; -EACCES: the host
+ * belongs to another user; -EBUSY: the host stops, or its store cannot write, and nothing was recorded: try again;
+ * -EBADMSG: another program answers on the host's socket. */
 
 struct qv_client_take {
         uint32_t size;
         uint32_t reserved;
         const char *handler; /* required */
         const char *worker;  /* this worker's name: 1 to 64 letters, digits or . _ : @ -; NULL: HOST-PID */
-        uint64_t wait_ms;    /* how long to wait for a task; 0: take one that is there; UINT64_MAX: for ever */
+        uint64_t wait_ms;    /* how long to wait for a task; 0: do not wait; UINT64_MAX: for ever */
 };
 #define QV_CLIENT_TAKE_INIT                                                                                            \
         {                                                                                                              \
                 sizeof(struct qv_client_take), 0, NULL, NULL, 0                                                        \
         }
 
-/* A task that is this worker's until its time is over.  A worker that was started again may make one itself, from
+/* A task that this worker owns until its time is over.  A worker that was restarted may make one itself from
  * QV_CLIENT_WORK_INIT: handler, id and fence are enough for qv_client_heartbeat() and qv_client_finish(). */
 struct qv_client_work {
         uint32_t size;
         uint32_t attempt; /* 1: the first */
         const char *handler;
         const char *id;
-        const char *fence;   /* which start of the task this is */
+        const char *fence;   /* identifies this start of the task */
         const char *key;     /* "": none */
         const void *payload; /* followed by a NUL that is not counted */
         size_t payload_size;
         const struct qv_client_header2 *headers;
         size_t headers_count;
-        const void *checkpoint; /* what an earlier start left; NULL: none */
+        const void *checkpoint; /* the checkpoint of an earlier start; NULL: none */
         size_t checkpoint_size;
         /* Both grow with every start of a task: compare the epoch, then the start, to fence your own writes. */
         uint64_t fence_epoch;
         uint64_t fence_start;
-        uint64_t submitted_ms; /* unix time; 0: not known */
-        /* Counted from the return of qv_client_take(): when they are over the worker must have stopped by itself, for
-         * then another may get the task.  A heartbeat gives more. */
+        uint64_t submitted_ms; /* unix time; 0: unknown */
+        /* Counted from the return of qv_client_take(): the worker must have stopped by itself when this time is over,
+         * because another worker may then get the task.  A heartbeat extends it. */
         uint64_t remaining_ms;
-        uint64_t ttl_ms;       /* what a heartbeat gives; one every third of this is enough */
-        uint32_t attempts_max; /* 0: not known */
+        uint64_t ttl_ms;       /* the time that a heartbeat gives; send one every third of it */
+        uint32_t attempts_max; /* 0: unknown */
         uint32_t crashes;
-        const char *host;          /* which host handed it out; NULL: not known */
-        size_t headers_text_count; /* so many of the headers, the first ones, were given as texts; the rest as bytes */
+        const char *host;          /* the host that handed it out; NULL: unknown */
+        size_t headers_text_count; /* the first this many headers were submitted as texts, the rest as bytes */
 };
 #define QV_CLIENT_WORK_INIT                                                                                            \
         {                                                                                                              \
@@ -263,14 +261,14 @@ struct qv_client_work {
  * here has a handler of that name with plugin = "remote".  After -ETIMEDOUT or -ECONNRESET a task may have been handed
  * out that nobody got: it is interrupted when its time is over, at no cost. */
 int qv_client_take(struct qv_client *client, const struct qv_client_take *take, struct qv_client_work **ret_work);
-/* Frees what qv_client_take() returned; says nothing about the task.  Accepts NULL. */
+/* Frees what qv_client_take() returned; the task itself is not affected.  Accepts NULL. */
 void qv_client_work_free(struct qv_client_work *work);
 
 struct qv_client_heartbeat {
         uint32_t size;
         bool has_progress;
-        uint64_t progress_done, progress_total; /* with has_progress: how much is done, and of how much */
-        const void *checkpoint;                 /* kept for the next start, if there is one; NULL: as it was */
+        uint64_t progress_done, progress_total; /* valid with has_progress */
+        const void *checkpoint;                 /* kept for the next start, if there is one; NULL: unchanged */
         size_t checkpoint_size;
 };
 #define QV_CLIENT_HEARTBEAT_INIT                                                                                       \
@@ -280,7 +278,7 @@ struct qv_client_heartbeat {
 
 struct qv_client_kept {
         uint32_t size;
-        bool stop;             /* the task was cancelled, or its timeout is over: it gets no more time */
+        bool stop;             /* the task was cancelled, or its timeout has passed: it gets no more time */
         uint64_t remaining_ms; /* counted from the return of the call */
 };
 #define QV_CLIENT_KEPT_INIT                                                                                            \
@@ -289,32 +287,31 @@ struct qv_client_kept {
         }
 
 /* Keeps a task.  `heartbeat` may be NULL.  -ESTALE: the start is over, and the task may run elsewhere: stop at once.
- * -EINVAL: the text names the field.  Any other thread may call it while the task is worked on. */
+ * -EINVAL: the text names the field.  May be called from another thread while the task is being worked on. */
 int qv_client_heartbeat(struct qv_client *client, const struct qv_client_work *work,
         const struct qv_client_heartbeat *heartbeat, struct qv_client_kept *kept);
 
 enum {
         QV_CLIENT_FINISH_DONE = 0,
         QV_CLIENT_FINISH_RETRY = 1,
-        QV_CLIENT_FINISH_LATER = 2,       /* the same at no cost, as often as the handler's later.max */
+        QV_CLIENT_FINISH_LATER = 2,       /* like RETRY at no cost, up to the handler's later.max times */
         QV_CLIENT_FINISH_REJECT = 3,      /* no attempt will help: the task is dead */
-        QV_CLIENT_FINISH_UNAVAILABLE = 4, /* nothing that the handler does would work now: it pauses */
-        QV_CLIENT_FINISH_LIMITED = 5      /* the other side says that it is too much: the limits that the task is under
-                                             are closed for retry_after_ms, and it waits for them at no cost */
+        QV_CLIENT_FINISH_UNAVAILABLE = 4, /* the handler cannot work now at all: it pauses */
+        QV_CLIENT_FINISH_LIMITED = 5      /* overload: closes the task's limits for retry_after_ms, at no cost */
 };
 
 struct qv_client_finish {
         uint32_t size;
         int32_t outcome;    /* QV_CLIENT_FINISH_... */
-        const void *result; /* DONE: NULL: none */
+        const void *result; /* DONE: the result; NULL: none */
         size_t result_size;
-        const char *error;       /* not DONE: what went wrong, for the task's history; NULL: nothing is said */
-        uint64_t retry_after_ms; /* RETRY, LATER, UNAVAILABLE, LIMITED: 0: as the handler's settings say */
-        const void *checkpoint;  /* not DONE: kept for the next start; NULL: as it was */
+        const char *error;       /* not DONE: for the task's history; NULL: none */
+        uint64_t retry_after_ms; /* RETRY, LATER, UNAVAILABLE, LIMITED: 0: the handler's settings apply */
+        const void *checkpoint;  /* not DONE: kept for the next start; NULL: unchanged */
         size_t checkpoint_size;
-        /* DONE: tasks that are submitted in the step that records the outcome.  Of each, handler, key, lane, payload,
-         * delay_ms, headers and headers2 count; whatever else is set is refused.  All have the struct size of the
-         * first. */
+        /* DONE: tasks that are submitted in the same step that records the outcome.  Only handler, key, lane,
+         * payload, delay_ms, headers and headers2 may be set; anything else is refused.  All have the struct size of
+         * the first. */
         const struct qv_client_task *follow_ups;
         size_t follow_ups_count;
 };
@@ -323,9 +320,9 @@ struct qv_client_finish {
                 sizeof(struct qv_client_finish), 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0                                 \
         }
 
-/* Says how a task ended.  After 0 the outcome is recorded, or stands on the list of the host that owns the task, which
+/* Reports the outcome of a task.  After 0 the outcome is recorded, or is queued for the host that owns the task, which
  * applies it unless the start is over by then.  -ESTALE: refused, the start is over: the outcome came too late, or an
- * earlier call had recorded it.  -EMSGSIZE: the result is too large.  -EINVAL: the text names the field.  May be called
+ * earlier call recorded it.  -EMSGSIZE: the result is too large.  -EINVAL: the text names the field.  May be called
  * again after -ETIMEDOUT, -ECONNRESET, -ECONNREFUSED and -EBUSY. */
 int qv_client_finish(
         struct qv_client *client, const struct qv_client_work *work, const struct qv_client_finish *finish);
@@ -358,7 +355,7 @@ struct qv_client_history {
         uint32_t interruptions;
         const struct qv_client_event *events; /* borrowed until qv_client_results_free() */
         size_t events_count;
-        uint32_t laters; /* how often its handler said LATER */
+        uint32_t laters; /* how often its handler answered LATER */
         uint32_t reserved;
 };
 #define QV_CLIENT_HISTORY_INIT                                                                                         \
@@ -366,36 +363,35 @@ struct qv_client_history {
                 sizeof(struct qv_client_history), 0, 0, 0, NULL, 0, 0, 0                                               \
         }
 
-/* Takes up to `max` results that no consumer holds, those of one shard in order, for lease_ms.  Results that are not
- * committed by then can be taken again, by this consumer or another.  No results is not an error. */
+/* Takes up to `max` results that no consumer holds, for lease_ms; those of one shard are in order.  Results that are
+ * not committed by then can be taken again, by this consumer or another.  No results is not an error. */
 int qv_client_consume(struct qv_client *client, uint32_t max, uint64_t lease_ms, struct qv_client_results *ret_results);
 void qv_client_results_free(struct qv_client_results *results);
 
-/* The history of the task that items[index] is the result of.  -EINVAL: there is no such item, or history->size is
- * wrong. */
+/* The history of the task whose result is items[index].  -EINVAL: there is no such item, or history->size is wrong. */
 int qv_client_result_history(const struct qv_client_results *results, size_t index, struct qv_client_history *history);
 
 /* Removes consumed results from the store.  Only the handle that consumed them can do this.  Returns how many were
  * refused, because their lease was over and another consumer has taken them.  ret_refused, if not NULL, has room for
- * `count` elements and is set to 1 for each of those, else to 0. */
+ * `count` elements and is set to 1 for each refused one, else to 0. */
 int qv_client_commit(
         struct qv_client *client, const struct qv_client_result *items, size_t count, unsigned char *ret_refused);
 
 /* --- ids ---------------------------------------------------------------------------------------------------------- */
 
-/* A number that is unique in the app, whatever crashes and whatever clocks do, and larger than all that this handle
- * gave before; below 2^63.  The first call opens a session with the coordination and takes a slot; later ones need
- * neither, and only read the clock.  The layout is the app's (`quiver id decode` takes an id apart).  More than the
- * layout allows in one unit of time are waited for.  -ENOTSUP: the handle was opened without a configuration; -EBUSY:
- * no slot is free; -EDOM: the clock was set back by more than a second, and is behind the last id; -EOVERFLOW: the
- * clock is outside the layout's times. */
+/* A number below 2^63 that is unique in the app, whatever crashes and whatever clocks do, and larger than all that
+ * this handle gave before.  The first call opens a session with the coordination and takes a slot; later calls only
+ * read the clock.  The layout is the app's (`quiver id decode` takes an id apart).  If the ids of one unit of time are
+ * used up, the call waits.  -ENOTSUP: the handle was opened without a configuration; -EBUSY: no slot is free; -EDOM:
+ * the clock was set back by more than a second, and is behind the last id; -EOVERFLOW: the clock is outside the
+ * layout's times. */
 int qv_client_next_id(struct qv_client *client, uint64_t *ret_id);
 
 /* --- rooms -------------------------------------------------------------------------------------------------------- */
 
-/* A room is a named log of messages in the store.  Its entries are numbered from 1, without gaps, in the order in which
- * they arrived; any number of readers replay it from any number on and follow it.  What is kept is bounded by count,
- * bytes and age (quiver room NAME set); a reader that asks for what is gone is told so.
+/* A room is a named log of messages in the store.  Its entries are numbered from 1, without gaps, in the order of
+ * arrival; any number of readers replay it from any number on and follow it.  The kept entries are bounded by count,
+ * bytes and age (quiver room NAME set); a reader that asks for removed entries is told so.
  *
  *         struct qv_client_follow *follow;
  *         struct qv_client_room_page *page;
@@ -417,63 +413,63 @@ struct qv_client_room_entry {
 
 struct qv_client_room_page {
         uint32_t size;
-        bool is_gap;    /* entries before this page that were asked for are gone, or the room was made anew */
-        bool has_more;  /* entries are there behind this page */
-        uint64_t first; /* the first number that is there; last + 1: the room is empty */
-        uint64_t last;  /* the last number that was given; 0: none yet */
+        bool is_gap;    /* requested entries before this page are gone, or the room was made again */
+        bool has_more;  /* there are entries after this page */
+        uint64_t first; /* the first number that exists; last + 1: the room is empty */
+        uint64_t last;  /* the last number given; 0: none yet */
         const struct qv_client_room_entry *entries;
         size_t entries_count;
 };
 void qv_client_room_page_free(struct qv_client_room_page *page);
 
-/* Appends one entry and wakes who follows.  A room that is not there is made.  ret_number may be NULL.  -EMSGSIZE: it
- * is longer than a payload may be; -E2BIG: there are as many rooms as there may be.  After -ETIMEDOUT and -ECONNRESET
- * it may have been appended or not. */
+/* Appends one entry and wakes the followers.  A missing room is made.  ret_number may be NULL.  -EMSGSIZE: larger than
+ * the largest payload; -E2BIG: the app has too many rooms.  After -ETIMEDOUT and -ECONNRESET it may or may not have
+ * been appended. */
 int qv_client_room_append(
         struct qv_client *client, const char *room, const void *data, size_t size, uint64_t *ret_number);
 
-/* Reads a page from a number on; 0: from the first that is there.  A room that is not there is empty. */
+/* Reads a page from a number on; 0: from the first entry that exists.  A missing room is empty. */
 int qv_client_room_read(
         struct qv_client *client, const char *room, uint64_t from, struct qv_client_room_page **ret_page);
 
-/* Removes all entries up to a number, which are then no reader's any more: after a checkpoint.  -ENOENT: no such room.
- */
+/* Removes all entries up to a number, for all readers; for instance after a checkpoint.  -ENOENT: no such room. */
 int qv_client_room_truncate(struct qv_client *client, const char *room, uint64_t through);
 
 struct qv_client_follow;
-#define QV_CLIENT_ROOM_NEW UINT64_MAX /* what is appended from now on */
+#define QV_CLIENT_ROOM_NEW UINT64_MAX /* only entries that are appended from now on */
 
-/* Follows a room from a number on: 0: from the first that is there.  Any number of rooms are followed over one handle,
- * with one connection; nothing is asked while nothing is appended.  It goes on by itself when the store was away.
+/* Follows a room from a number on; 0: from the first entry that exists.  One handle can follow any number of rooms over
+ * one connection; nothing is asked while nothing is appended.  It continues by itself after the store was down.
  * -EMFILE: no descriptor is left. */
 int qv_client_room_follow(
         struct qv_client *client, const char *room, uint64_t from, struct qv_client_follow **ret_follow);
 
-/* The next page, each entry once and in order.  -EAGAIN: nothing came within timeout_ms (0: do not wait; UINT64_MAX:
- * for ever).  -ECANCELED: the client was closed.  One thread at a time for each follower. */
+/* The next page; each entry comes once and in order.  -EAGAIN: nothing came within timeout_ms (0: do not wait;
+ * UINT64_MAX: for ever).  -ECANCELED: the client was closed.  One thread at a time per follower. */
 int qv_client_follow_next(struct qv_client_follow *follow, uint64_t timeout_ms, struct qv_client_room_page **ret_page);
 
-/* A descriptor that is readable while a page is there: for poll().  Do not read from it. */
+/* A descriptor for poll() that is readable while a page is ready.  Do not read from it. */
 int qv_client_follow_fd(const struct qv_client_follow *follow);
 
 /* Accepts NULL. */
 void qv_client_follow_close(struct qv_client_follow *follow);
 
-/* --- locks, elections, members --------------------------------------------------------------------------------------
+/* --- locks, elections, members ---
  *
- * For who was opened with a configuration: -ENOTSUP otherwise.  All of a handle hang on one session with the
- * coordination, which the first call opens.  If the session is lost (the machine hung, the coordination was away for
- * longer than its time) so are the locks and leaderships; each is told.  Free what these calls return before
- * qv_client_close().  Names are 1 to 200 of A-Z a-z 0-9 . _ : @ % + -, and do not begin with a dot. */
+ * For handles that were opened with a configuration; -ENOTSUP otherwise.  All locks, elections and members of a handle
+ * depend on one session with the coordination, which the first call opens.  If the session is lost (the machine hung,
+ * or the coordination was down for longer than the session's timeout), locks and leaderships are lost with it, and each
+ * loss is reported.  Free what these calls return before qv_client_close().  Names are 1 to 200 of A-Z a-z 0-9 . _ : @
+ * % + -, and do not begin with a dot. */
 
-#define QV_CLIENT_SHARED  0u         /* for `limit`: together with any number of others that share it */
+#define QV_CLIENT_SHARED  0u         /* for `limit`: shared with any number of others that also share it */
 #define QV_CLIENT_FOREVER UINT64_MAX /* for a time in milliseconds */
 
 struct qv_client_lock_options {
         uint32_t size;
         uint32_t limit;     /* how many may hold it together with us: 1, QV_CLIENT_SHARED, or n: a semaphore */
-        uint64_t wait_ms;   /* for whoever holds it; 0: do not wait */
-        const char *reason; /* what `quiver lock list` shows as its command; NULL: the program's name */
+        uint64_t wait_ms;   /* how long to wait for the holder; 0: do not wait */
+        const char *reason; /* shown by `quiver lock list` as its command; NULL: the program's name */
 };
 #define QV_CLIENT_LOCK_OPTIONS_INIT                                                                                    \
         {                                                                                                              \
@@ -482,36 +478,36 @@ struct qv_client_lock_options {
 
 struct qv_client_lock;
 
-/* Takes the lock NAME of the app, the one that `quiver lock NAME` and a handler's trylock take, in order of arrival.
- * `options` NULL: alone, for ever.  -EBUSY: not had within wait_ms; -ETIMEDOUT: the coordination did not answer within
- * that time, or, with wait_ms 0, a session's; -EIO: it refused. */
+/* Takes the lock NAME of the app, the same that `quiver lock NAME` and a handler's trylock take, in order of arrival.
+ * `options` NULL: exclusive, and wait for ever.  -EBUSY: not acquired within wait_ms; -ETIMEDOUT: the coordination did
+ * not answer within that time, or, with wait_ms 0, within the session's timeout; -EIO: it refused. */
 int qv_client_lock(struct qv_client *client, const char *name, const struct qv_client_lock_options *options,
         struct qv_client_lock **ret_lock);
-/* The same, alone and without waiting. */
+/* The same, exclusive and without waiting. */
 int qv_client_trylock(struct qv_client *client, const char *name, struct qv_client_lock **ret_lock);
-/* Larger for each holder: for what the lock protects, to refuse older ones. */
+/* The fencing token, larger for each holder: what the lock protects should refuse older ones. */
 uint64_t qv_client_lock_token(const struct qv_client_lock *lock);
-/* A descriptor that becomes readable when the lock is lost: for poll().  Do not read from it. */
+/* A descriptor for poll() that becomes readable when the lock is lost.  Do not read from it. */
 int qv_client_lock_fd(const struct qv_client_lock *lock);
 bool qv_client_lock_is_held(const struct qv_client_lock *lock);
-/* Gives it back and frees it, in every case; accepts NULL.  -ENOLCK: it had been lost before. */
+/* Releases the lock and frees it, in every case; accepts NULL.  -ENOLCK: it had been lost before. */
 int qv_client_unlock(struct qv_client_lock *lock);
 
-/* What is told, in order and each once. */
+/* Events, reported in order and each once. */
 enum qv_client_notice_kind {
-        QV_CLIENT_ELECTED = 1, /* we lead: `token` is larger than that of every leader before */
-        QV_CLIENT_LOST = 2,  /* we lead no more: the session is gone, or somebody broke it.  We are a candidate again */
-        QV_CLIENT_ASKED = 3, /* somebody wants another to lead (`quiver elect NAME --resign`): qv_client_resign() */
-        QV_CLIENT_RESIGNED = 4, /* we have left, and others may lead */
-        QV_CLIENT_JOINED = 5,   /* the member `name`, with its data */
-        QV_CLIENT_CHANGED = 6,  /* it has other data now */
-        QV_CLIENT_LEFT = 7,     /* it is gone */
+        QV_CLIENT_ELECTED = 1, /* we lead; `token` is larger than that of every leader before */
+        QV_CLIENT_LOST = 2,    /* we no longer lead: the session is gone or was broken.  We stand again */
+        QV_CLIENT_ASKED = 3, /* somebody wants another leader (`quiver elect NAME --resign`): call qv_client_resign() */
+        QV_CLIENT_RESIGNED = 4, /* we have resigned, and others may lead */
+        QV_CLIENT_JOINED = 5,   /* the member `name` is there, with its data */
+        QV_CLIENT_CHANGED = 6,  /* its data has changed */
+        QV_CLIENT_LEFT = 7,     /* it has left */
 };
 
 struct qv_client_notice {
         uint32_t size;
         uint32_t kind;
-        uint64_t token;   /* ELECTED: the fencing token; JOINED: no two members ever have the same */
+        uint64_t token;   /* ELECTED: the fencing token; JOINED: unique to the member */
         const char *name; /* of a member; else "" */
         const void *data; /* followed by a NUL that is not counted */
         size_t data_size;
@@ -520,23 +516,24 @@ void qv_client_notice_free(struct qv_client_notice *notice);
 
 struct qv_client_election;
 
-/* Stands for election; who stood first leads.  It remains a candidate when its session is lost. */
+/* Stands for election; the first candidate leads.  It remains a candidate when its session is lost. */
 int qv_client_elect(struct qv_client *client, const char *name, struct qv_client_election **ret_election);
-/* The next of what is told.  -EAGAIN: nothing came within timeout_ms (0: do not wait; QV_CLIENT_FOREVER). */
+/* The next event.  -EAGAIN: nothing came within timeout_ms (0: do not wait; QV_CLIENT_FOREVER). */
 int qv_client_election_next(
         struct qv_client_election *election, uint64_t timeout_ms, struct qv_client_notice **ret_notice);
-/* A descriptor that is readable while something is there.  Do not read from it. */
+/* A descriptor for poll() that is readable while there is an event.  Do not read from it. */
 int qv_client_election_fd(const struct qv_client_election *election);
-/* Gives leadership up, or stops being a candidate: RESIGNED is told.  `stands_again`: and is the last in line then. */
+/* Gives up leadership, or stops being a candidate; RESIGNED follows.  `stands_again`: becomes the last candidate
+ * again. */
 int qv_client_resign(struct qv_client_election *election, bool stands_again);
-/* Resigns if need be, and frees it; accepts NULL. */
+/* Resigns if necessary, and frees it; accepts NULL. */
 void qv_client_election_close(struct qv_client_election *election);
 
 struct qv_client_members;
 
-/* Follows a group: `group` NULL: the hosts of the app, whose names are NAME.NONCE; else any group of that name, which
- * is made as needed.  With `name` we are a member of it, too (-EINVAL without a group); no two may have the
- * same name.  Who is there is told first, as JOINED, us included; after a lost session only what has changed. */
+/* Follows a group.  `group` NULL: the hosts of the app, whose names are NAME.NONCE; else any group of that name, which
+ * is made as needed.  With `name` we also join it (-EINVAL without a group); names must be unique.  The present members
+ * are reported first, as JOINED, including us; after a lost session only changes are reported. */
 int qv_client_members(struct qv_client *client, const char *group, const char *name, const void *data, size_t data_size,
         struct qv_client_members **ret_members);
 int qv_client_members_next(
@@ -551,11 +548,12 @@ void qv_client_members_close(struct qv_client_members *members);
 
 struct qv_client_counts {
         uint32_t size;
-        uint32_t shards; /* how many were counted */
+        uint32_t shards; /* number of shards counted */
         uint64_t queued; /* in all lanes */
         uint64_t delayed;
         uint64_t in_flight;
-        uint64_t parked; /* tasks that wait for their key: for the retry of its first task, a person, or its order */
+        uint64_t parked; /* tasks that wait for their key: for the retry of its first task, for a person, or for their
+                          * turn */
         uint64_t dead;
         uint64_t results;
         uint64_t submitted; /* since the store was created */
@@ -575,7 +573,7 @@ int qv_client_count(struct qv_client *client, uint32_t shard, struct qv_client_c
 /* --- desired state ------------------------------------------------------------------------------------------------ */
 
 /* Settings that people change for all hosts: "pause" or "pause.HANDLER", set to a reason, keeps the tasks of all
- * handlers or of one from being started.  A host that was away reads it when it comes back. */
+ * handlers or of one from being started.  A host that was down reads them when it comes back. */
 
 /* Sets a name, or removes it (value = NULL).  -E2BIG: too many names; -EMSGSIZE: over 1024 bytes. */
 int qv_client_set_desired(struct qv_client *client, const char *name, const char *value);

@@ -45,7 +45,7 @@ struct qv_mock;
 /* A task, before, between and after its attempts. */
 struct qv_mock_task {
         const char *id;      /* unique within the mock; qv_mock_set_id() */
-        const char *key;     /* the id, if it was made without one */
+        const char *key;     /* the id, if the task was made without a key */
         const char *handler; /* the plugin's name; may be set before a start if one plugin serves several names */
         uint64_t timeout_ms; /* may be set before a start; 0: none.  Stop is raised when the clock steps past it */
 
@@ -54,27 +54,27 @@ struct qv_mock_task {
 
         /* The outcome of the last start.  Result and follow-ups are NULL or 0 after any other outcome than QV_DONE. */
         int32_t outcome;    /* QV_DONE, QV_RETRY, QV_REJECT, QV_UNAVAILABLE, QV_LATER, QV_LIMITED, QV_MOCK_CRASHED; -1:
-                               never    started */
+                             * never started */
         const char *error;  /* NULL: none was given, or the task is done */
         const char *result; /* followed by a NUL that is not counted; NULL: none */
         size_t result_size;
         const struct qv_submit *submits; /* follow-ups, in order; they point to the mock's copies */
         size_t submits_count;
-        int64_t retry_after_ms;                 /* -1: not set, or the outcome is none that waits */
+        int64_t retry_after_ms;                 /* -1: not set, or the outcome does not wait */
         uint64_t progress_done, progress_total; /* the latest report */
 
-        const char *checkpoint; /* the latest one, for the next start; a NUL follows it; NULL: none */
+        const char *checkpoint; /* the latest one, for the next start; followed by a NUL; NULL: none */
         size_t checkpoint_size;
 
         /* What the plugin sees under the same name; may be set before a start. */
-        uint32_t attempts_max; /* 4 */
+        uint32_t attempts_max; /* 4 by default */
         uint32_t crashes;
         uint64_t submitted_ms;
         int32_t lane;
 
         uint64_t fence_epoch, fence_start; /* of the latest start; 0: never started */
 
-        uint32_t laters; /* how often it ended with QV_LATER.  The mock has no later.max: it never becomes QV_RETRY */
+        uint32_t laters; /* how often it ended with QV_LATER. The mock has no later.max, so it never becomes QV_RETRY */
 };
 
 /* One line that the plugin logged, or that a service logged about it. */
@@ -108,11 +108,11 @@ const char *qv_mock_unread(const struct qv_mock *mock, size_t index);
 /* Calls the plugin's close.  Another init may follow. */
 void qv_mock_close(struct qv_mock *mock);
 
-/* Several seats of one process at once, as a host with `threads` has them: calls `run` for each of `count` seats, all
- * at the same time, each on a thread of its own.  There it calls qv_mock_init(), makes tasks, handles them; the seat is
- * closed after it.  The first seat is `mock` itself; the others have its settings, and are gone with all that they
- * returned when this returns.  load, the clock, locks, ids and the failures of expectations are shared, everything else
- * is the seat's own.  Build the test with -fsanitize=thread.  Returns what load returned: not 0 if it failed. */
+/* Runs several seats of one process at once, as a host with `threads` does: calls `run` for each of `count` seats, at
+ * the same time, each on its own thread.  `run` calls qv_mock_init(), makes tasks and handles them; the seat is closed
+ * after it.  The first seat is `mock` itself; the others have its settings, and are freed, with everything that they
+ * returned, when this returns. load, the clock, locks, ids and the failures of expectations are shared, everything else
+ * belongs to the seat.  Build the test with -fsanitize=thread.  Returns what load returned: not 0 if it failed. */
 int32_t qv_mock_run_seats(
         struct qv_mock *mock, uint32_t count, void (*run)(struct qv_mock *seat, uint32_t number, void *arg), void *arg);
 
@@ -122,11 +122,11 @@ int32_t qv_mock_run_seats(
 struct qv_mock_task *qv_mock_new_task(struct qv_mock *mock, const char *key, const char *payload);
 struct qv_mock_task *qv_mock_new_task_bytes(struct qv_mock *mock, const char *key, const void *payload, size_t size);
 void qv_mock_header(struct qv_mock *mock, struct qv_mock_task *task, const char *name, const char *value);
-/* The same of a value that may be any bytes; with a control character it is only in the task's headers2. */
+/* The same for a value of any bytes; with a control character it is only in the task's headers2. */
 void qv_mock_header_bytes(
         struct qv_mock *mock, struct qv_mock_task *task, const char *name, const void *value, size_t size);
 
-/* Gives the task another id, before its first start; a task that was made without a key has it as its key too. */
+/* Gives the task another id, before its first start; a task without a key gets it as its key, too. */
 void qv_mock_set_id(struct qv_mock *mock, struct qv_mock_task *task, const char *id);
 
 /* Starts the task once and returns task->outcome.  A task that ended with QV_RETRY, QV_UNAVAILABLE or QV_LATER can be
@@ -135,13 +135,14 @@ int32_t qv_mock_handle(struct qv_mock *mock, struct qv_mock_task *task);
 
 /* As qv_mock_handle(), for a batch of different keys in one call of handle_many.  Returns how many are done.
  *
- * After qv_mock_set_same_key(mock, 1), as with batch.same_key, several tasks of one key may be in it, side by side.  Of
- * those what follows the first that is not done keeps its outcome and its count of starts, as if it had not been in the
- * call; a plugin that says QV_DONE of such a one is wrong, and the test ends with a text that says so. */
+ * After qv_mock_set_same_key(mock, 1), as with batch.same_key, the batch may have several tasks of one key, side by
+ * side.  Tasks after the first one of their key that is not done keep their outcome and count of starts, as if they had
+ * not been in the call; a plugin that returns QV_DONE for such a task is wrong, and the test ends with a text that says
+ * so. */
 void qv_mock_set_same_key(struct qv_mock *mock, int is_same_key);
 uint32_t qv_mock_handle_many(struct qv_mock *mock, struct qv_mock_task *const *tasks, uint32_t count);
 
-/* --- what a host may do meanwhile --- */
+/* --- events on the host's side --- */
 
 /* Raises stop for the running tasks; if none runs, for the next start.  Any thread. */
 void qv_mock_stop(struct qv_mock *mock);
@@ -153,28 +154,27 @@ uint64_t qv_mock_now_ms(const struct qv_mock *mock);
 /* Simulates a move of the shard: later starts have a higher fence_epoch and count fence_start from 1 again. */
 void qv_mock_takeover(struct qv_mock *mock);
 
-/* Gives the next start this fence; later ones count on from it.  A fence only grows: the pair has to be higher than
- * that of every earlier start. */
+/* Gives the next start this fence; later ones continue from it.  A fence only grows: the pair must be higher than that
+ * of every earlier start. */
 void qv_mock_set_fence(struct qv_mock *mock, uint64_t epoch, uint64_t start);
 
-/* Calls handle as a host does that was stopped, lost the shard and goes on: with this older fence, after a newer start.
- * A host's store refuses all that comes of it, so the task stays as it was, which may be done.  Returns what the plugin
- * returned; look at what it did to your own data. */
+/* Calls handle like a host that was stopped, lost the shard and goes on: with this older fence, after a newer start.  A
+ * real host's store would refuse the outcome, so the task stays as it was, even done.  Returns what the plugin
+ * returned; check what it did to your own data. */
 int32_t qv_mock_handle_zombie(
         struct qv_mock *mock, struct qv_mock_task *task, uint64_t fence_epoch, uint64_t fence_start);
 
-/* Only inside a hook, while a task is handled: ends the start there, as a crash of the process does, and does not
- * return. The handler goes no further and nothing is cleaned up, so a leak checker reports what it held.  The instance
- * is gone without close: call qv_mock_init() again.  The running tasks have the outcome QV_MOCK_CRASHED and one crash
- * more; when they are started again they have their latest checkpoint, and the same attempt. */
+/* Only inside a hook, while a task is handled: ends the start there, like a crash of the process, and does not return.
+ * The handler goes no further and nothing is cleaned up, so a leak checker reports what it held.  The instance is gone
+ * without close: call qv_mock_init() again.  The running tasks get the outcome QV_MOCK_CRASHED and one more crash;
+ * their next start has their latest checkpoint and the same attempt. */
 __attribute__((noreturn)) void qv_mock_crash(struct qv_mock *mock);
 
 /* Makes the service of this name ("submit", "trylock", …) do nothing and return `result`, for instance -ENOTSUP;
  * "config" and "ext" return NULL.  With `result` 0 it works again.  log cannot fail. */
 void qv_mock_fail(struct qv_mock *mock, const char *service, int32_t result);
 
-/* An entry that was appended to a room, by its number; NULL: there is none.  Borrowed until qv_mock_free().  ret_size
- * may be NULL. */
+/* An entry of a room, by its number; NULL: there is none.  Borrowed until qv_mock_free().  ret_size may be NULL. */
 const void *qv_mock_room(struct qv_mock *mock, const char *room, uint64_t number, size_t *ret_size);
 
 /* The number of calls of the service so far, failed ones included. */
@@ -188,7 +188,7 @@ void qv_mock_on_call(
 
 /* --- locks --- */
 
-/* Lets another holder take the lock for ttl_ms, even if the plugin holds it and so loses it. */
+/* Lets another holder take the lock for ttl_ms; if the plugin holds it, the plugin loses it. */
 void qv_mock_lock_elsewhere(struct qv_mock *mock, const char *name, uint64_t ttl_ms);
 
 /* The token with which the plugin holds the lock; 0: it does not hold it. */
@@ -208,14 +208,14 @@ const struct qv_mock_log *qv_mock_logged(struct qv_mock *mock, int32_t level, co
 #define QV_EXPECT(condition) qv_mock_expect(__FILE__, __LINE__, #condition, (condition) ? 1 : 0)
 #define QV_EXPECT_INT(actual, expected)                                                                                \
         qv_mock_expect_int(__FILE__, __LINE__, #actual, (int64_t)(actual), (int64_t)(expected))
-/* NULL is a value of its own. */
+/* NULL equals only NULL. */
 #define QV_EXPECT_TEXT(actual, expected) qv_mock_expect_text(__FILE__, __LINE__, #actual, (actual), (expected), 0)
-/* `part` stands somewhere in it. */
+/* `part` must be a substring. */
 #define QV_EXPECT_PART(actual, part) qv_mock_expect_text(__FILE__, __LINE__, #actual, (actual), (part), 1)
-/* Of the task's latest start; prints its error too. */
+/* The outcome of the task's latest start; prints its error, too. */
 #define QV_EXPECT_OUTCOME(task, expected) qv_mock_expect_outcome(__FILE__, __LINE__, (task), (expected))
 
-/* How many have failed in this process. */
+/* The number of failed expectations in this process. */
 int qv_mock_failures(void);
 
 int qv_mock_expect(const char *file, int line, const char *expression, int is_true);
