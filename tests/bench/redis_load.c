@@ -1,11 +1,13 @@
 /* Loads a Redis, bare or with a Quiver host behind it, and says how many seconds that took.  bench.py calls it.
  *
- *         redis_load SOCKET bare [OPTIONS]       the bare limit: payloads alone, in one list; see consume()
- *         redis_load SOCKET spread [OPTIONS]     the same with what Quiver's producer sends: envelopes, in a list for
- * each shard redis_load SOCKET echo [OPTIONS]       what one RPUSH to one BLPOP takes, each in ms redis_load SOCKET
- * push [OPTIONS]       pipelines of RPUSH, by default as fast as it takes them redis_load SOCKET through [OPTIONS] the
- * same, until the host has done them all redis_load SOCKET drain [OPTIONS]      until a host that is started now has
- * done what `push` sent
+ *         redis_load SOCKET WHAT [OPTIONS]
+ *
+ *         bare     the bare limit: payloads alone, in one list; see consume()
+ *         spread   the same with what Quiver's producer sends: envelopes, a list for each shard
+ *         echo     what one RPUSH to one BLPOP takes, each in ms
+ *         push     pipelines of RPUSH, by default as fast as it takes them
+ *         through  the same, until the host has done them all
+ *         drain    until a host that is started now has done what `push` sent
  *
  * The options are those of load/load.h. */
 #include <hiredis/hiredis.h>

@@ -3,7 +3,7 @@
  * Plain data, no I/O.  A shard says by itself that something happened to it (shard.h, `changed`), so a turn of the loop
  * costs as much as there is to do, however many shards there are.
  *
- * A call costs the store about as much as thirty tasks in it do, and all calls that are under way at once stand in line
+ * A call costs the store about as much as twenty tasks in it do, and all calls that are under way at once stand in line
  * there.  So there are only as many as keep the store busy, more where the way there is long; the other shards wait for
  * their turn here, where what ends and what comes in meanwhile makes their calls fuller: the more shards have work, the
  * longer each of them gathers, and nobody waits while there is little to do.  For the same reason shards

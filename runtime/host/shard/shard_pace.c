@@ -1,5 +1,5 @@
-/* shard_pace.c: when a shard's next advance is due.  A call costs the store about as much as thirty tasks in it do:
- * while what runs here ends within moments, ends and claims wait for each other, but never for long. */
+/* shard_pace.c: when a shard's next advance is due.  A call costs the store about as much as twenty tasks in it do:
+ * while tasks here end within moments, outcomes and claims wait for each other to share a call, but never for long. */
 #include "host/shard/shard_private.h"
 
 #include "base/numbers.h"

@@ -153,6 +153,11 @@ static void a_shard_whose_list_is_none_stops_no_other(void **state)
         (void)redis_place_do(w, "DEL quiver:{test:1}:normal");
 }
 
+static void a_shard_whose_list_was_shortened_stops_no_other(void **state)
+{
+        break_one(*state, "RENAME quiver:{test:1}:normal away", "RENAME away quiver:{test:1}:normal", 0, STORE_FENCED);
+}
+
 static void a_shard_of_another_owner_is_fenced_alone(void **state)
 {
         break_one(*state, "HSET quiver:{test:1}:shard lease held~2~00000000000000000000000000000002",
@@ -288,6 +293,7 @@ int main(void)
                 IN_WORLD_4(a_shard_whose_count_is_none_stops_no_other),
                 IN_WORLD_4(a_shard_whose_record_is_gone_stops_no_other),
                 IN_WORLD_4(a_shard_whose_list_is_none_stops_no_other),
+                IN_WORLD_4(a_shard_whose_list_was_shortened_stops_no_other),
                 IN_WORLD_4(a_shard_of_another_owner_is_fenced_alone),
                 IN_WORLD_4(call_numbers_are_looked_at),
                 IN_WORLD_4(everything_rings_after_a_turn),
