@@ -2,6 +2,8 @@
 from noticed_by import SIM, UNIT
 
 MUTANTS = [
+    ("schedule: a blocked shard has no room of its own", "runtime/host/shard/call_schedule.c",
+     "is_blocked_next ? BLOCKED_ROOM : 0", "0", [UNIT("call_schedule")]),
     ("pace: no ring where it costs nothing", "runtime/host/shard/shard_pace.c", "s->limits->ring_costs && ", "", [UNIT("shard_pace")]),
     ("merge: over what has not been read yet", "runtime/host/shard/shard_merge.c", " && s->state == SHARD_OWNED && !s->must_reread",
      " && s->state != SHARD_LEAVING", [UNIT("shard_merge")]),

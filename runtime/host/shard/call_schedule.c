@@ -7,6 +7,9 @@
 
 /* After so many calls of blocked shards in a row it is another's turn. */
 #define BLOCKED_IN_A_ROW_MAX 3
+/* Blocked shards have room for so many calls beyond calls_max: a hot key's next task waits for such a call, and should
+ * not also wait for the answers to a whole batch of others. */
+#define BLOCKED_ROOM 2
 
 /* For each so many milliseconds that the shortest call takes there may be as many more at once: they are on the way.
  * Not without end, for one that stands in line at a slow store takes long, too. */
@@ -162,10 +165,12 @@ void call_schedule_look(struct call_schedule *t, uint64_t now_ms)
 
 static bool has_room(const struct call_schedule *t)
 {
+        bool is_blocked_next = !shard_set_is_empty(&t->blocked) && t->blocked_in_a_row < BLOCKED_IN_A_ROW_MAX;
+        uint32_t extra = is_blocked_next ? BLOCKED_ROOM : 0;
         uint64_t trip_ms = min_u64(t->trip_ms, t->trip_before_ms);
         uint64_t times = trip_ms == UINT64_MAX ? 1 : 1 + trip_ms / TRIP_MS;
         times = min_u64(times, FAR_TIMES_MAX);
-        return !t->calls_max || shard_set_count(&t->is_calling) < t->calls_max * times;
+        return !t->calls_max || shard_set_count(&t->is_calling) < t->calls_max * times + extra;
 }
 
 /* Calls that are late count no more; when the next one is, there is to be another look. */

@@ -109,10 +109,8 @@ static void a_lost_answer_costs_nothing(void **state)
 }
 
 /* Somebody has moved what is in flight out of the lists, as fsck --repair does where a lease has run out. */
-static void what_the_store_has_otherwise_is_said_anew(void **state)
+static void say_otherwise(struct world *w, struct owner o)
 {
-        struct world *w = *state;
-        struct owner o = own(w, 0, 1, 1);
         submit_many(w, 0, 5);
         struct store_advance a = claim(w, &o, 3);
         expect(w, "HSET " SHARD " claimed 0~2~0", "0");
@@ -122,6 +120,22 @@ static void what_the_store_has_otherwise_is_said_anew(void **state)
         assert_int_equal(b.gone, 0);
         expect_tasks(w, b, "2 3 4");
         expect_sound(w);
+}
+
+static void what_the_store_has_otherwise_is_said_anew(void **state)
+{
+        say_otherwise(*state, own(*state, 0, 1, 1));
+}
+
+/* A shard that has had tasks of another lane calls alone for a while. */
+static void what_the_store_has_otherwise_is_said_anew_alone(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        (void)submit_lane(w, "k", "x", LANE_HIGH);
+        struct store_advance a = claim(w, &o, 1);
+        (void)settle(w, &o, done(&a.tasks[0]));
+        say_otherwise(w, o);
 }
 
 /* A list that somebody has put an element before, or emptied: the owner loses the shard instead of trimming others. */
@@ -259,6 +273,7 @@ int main(void)
                 IN_WORLD(a_fenced_owner_trims_nothing),
                 IN_WORLD(a_lost_answer_costs_nothing),
                 IN_WORLD(what_the_store_has_otherwise_is_said_anew),
+                IN_WORLD(what_the_store_has_otherwise_is_said_anew_alone),
                 IN_WORLD(places_that_others_have_changed_are_not_trimmed),
                 IN_WORLD(a_list_that_was_emptied_is_worked_on),
                 IN_WORLD(a_field_that_nobody_wrote_is_named_and_mended),
