@@ -194,7 +194,7 @@ static void check_environment(struct config_tree *t, const struct config *config
 
 bool handler_is_remote(const struct handler_config *handler)
 {
-        return !strcmp(handler->plugin, PLUGIN_REMOTE);
+        return handler->plugin && !strcmp(handler->plugin, PLUGIN_REMOTE);
 }
 
 static void check_limited_by(struct config_tree *t, const struct config *config, const struct handler_config *h)
@@ -214,11 +214,11 @@ static void check_limited_by(struct config_tree *t, const struct config *config,
 static void finish_handler(struct config_tree *t, struct config *config, size_t index)
 {
         struct handler_config *h = &config->handlers[index];
-        if (h->plugin && handler_is_remote(h))
+        if (handler_is_remote(h))
                 h->plugin_path = text_copy(h->plugin);
         else if (h->plugin)
                 h->plugin_path = file_resolve(config->plugins, h->plugin);
-        if (h->plugin && handler_is_remote(h) && h->settings.count)
+        if (handler_is_remote(h) && h->settings.count)
                 problems_error(t->problems, handler_place(h),
                         "handlers.%s.config: a remote handler has no plugin that would read it; give its workers their "
                         "settings yourself",
@@ -252,7 +252,7 @@ static void finish_rate(struct config_tree *t, struct limit_config *l)
                         "limits.%s.burst: %u is too small for a rate of %u per %s, which could not be used; at least "
                         "%llu",
                         l->named.name, l->burst, l->rate, units_format_ms(per, l->per_ms),
-                        (unsigned long long)(1 + in_lag));
+                        1 + (unsigned long long)in_lag);
 }
 
 static void finish_limit(struct config_tree *t, struct limit_config *l)

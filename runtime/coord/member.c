@@ -218,15 +218,13 @@ static void on_mate(struct coord_request *request)
         int status = request->status; /* the request is part of the mate */
         mate->is_getting = false;
         m->getting--;
-        if (!mate->is_listed) {
+        if (!mate->is_listed || status == -ENOENT) {
+                /* A listed node was deleted after it was listed.  If it is made again, the list changes, too. */
                 drop_mate(mate);
         } else if (status == 0 && mate->get.stat.owner) {
                 tell_mate(mate);
                 if (mate->is_stale)
                         ask_mate(mate);
-        } else if (status == -ENOENT) {
-                /* The node was deleted after it was listed.  If it is made again, the list changes, too. */
-                drop_mate(mate);
         } else if (status == 0 || status == -EBADMSG) {
                 ignore_mate(mate);
         } else {
@@ -405,11 +403,12 @@ void member_init(struct member *m, struct coord *coord, const char *group, const
 
 void member_free(struct member *m)
 {
-        struct member_mate *mate;
-        struct member_mate *next;
-        HASH_ITER (hh, m->mates, mate, next) {
-                HASH_DEL(m->mates, mate);
+        struct member_mate *mate = m->mates;
+        HASH_CLEAR(hh, m->mates); /* the elements stay, and stay linked */
+        while (mate) {
+                struct member_mate *next = mate->hh.next;
                 free(mate);
+                mate = next;
         }
         buffer_free(&m->data);
         buffer_free(&m->sending);

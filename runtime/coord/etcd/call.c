@@ -77,12 +77,10 @@ static void read_reply(struct etcd_call *call)
                         call->failure.message);
         } else if (call->exchange.http_code != 200) {
                 strange(call, "no error that it knows");
-        } else if (call->needs_no_login) {
-                call->outcome = ETCD_ANSWERED; /* the version reply has no header */
-        } else if (!etcd_reply_header(message_of(call), &call->header)) {
+        } else if (!call->needs_no_login && !etcd_reply_header(message_of(call), &call->header)) {
                 strange(call, "an answer without a header");
-        } else if (is_our_cluster(call)) {
-                call->outcome = ETCD_ANSWERED;
+        } else if (call->needs_no_login || is_our_cluster(call)) {
+                call->outcome = ETCD_ANSWERED; /* the version reply has no header */
         }
 }
 

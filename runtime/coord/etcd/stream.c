@@ -53,7 +53,7 @@ static bool take_event(struct etcd_tree *tree, const json_t *event, uint64_t *la
 {
         const json_t *kv = json_object_get(event, "kv");
         const json_t *type = json_object_get(event, "type");
-        bool is_gone = type && json_is_string(type) && !strcmp(json_string_value(type), "DELETE");
+        bool is_gone = json_is_string(type) && !strcmp(json_string_value(type), "DELETE");
         struct buffer key = { 0 };
         char path[COORD_PATH_MAX];
         uint64_t revision = 0, version = 0;

@@ -86,12 +86,16 @@ void etcd_watch_rang(struct etcd_watches *watches, enum etcd_watch_kind kind, co
 
 void etcd_watch_clear(struct etcd_watches *watches)
 {
-        struct etcd_watch *next;
-        for (struct etcd_watch *watch = watches->all; watch; watch = next) {
-                next = watch->next;
+        struct etcd_watch **at = &watches->all;
+        while (*at) {
+                struct etcd_watch *watch = *at;
                 watch->since = 0;
-                if (!watch->reads)
-                        drop(watches, watch);
+                if (watch->reads) {
+                        at = &watch->next;
+                } else {
+                        *at = watch->next;
+                        free(watch);
+                }
         }
 }
 

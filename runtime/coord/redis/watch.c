@@ -87,12 +87,16 @@ void rtree_watch_rang(struct redis_tree *tree, const char *key, size_t size)
 
 void rtree_watch_clear(struct redis_tree *tree)
 {
-        struct redis_watch *next;
-        for (struct redis_watch *watch = tree->watches; watch; watch = next) {
-                next = watch->next;
+        struct redis_watch **at = &tree->watches;
+        while (*at) {
+                struct redis_watch *watch = *at;
                 watch->is_armed = false;
-                if (!watch->reads)
-                        drop(tree, watch);
+                if (watch->reads) {
+                        at = &watch->next;
+                } else {
+                        *at = watch->next;
+                        free(watch);
+                }
         }
 }
 

@@ -414,8 +414,10 @@ uint64_t borrow_due_ms(const struct lend *l)
 
 void borrow_free(struct lend *l)
 {
-        while (l->list)
-                forget(l->list);
+        for (struct borrowed *b = l->list, *next; b; b = next) {
+                next = b->next;
+                forget(b);
+        }
         free(l->starts);
         l->starts = NULL;
 }

@@ -47,8 +47,10 @@ void remote_add(struct handlers *all, struct lent *lent)
 
 struct lent *remote_find(const struct handlers *all, uint32_t shard, uint64_t seq)
 {
-        uint64_t place[2] = { shard, seq };
+        uint64_t place[2] = { 0 };
         struct lent *lent = NULL;
+        place[0] = shard;
+        place[1] = seq;
         HASH_FIND(hh, all->remotes.all, place, sizeof(place), lent);
         return lent;
 }
@@ -554,11 +556,13 @@ void remotes_recall(struct handlers *all, struct claimed *c, uint64_t now_ms)
 void remotes_free(struct handlers *all)
 {
         struct remotes *r = &all->remotes;
-        while (r->all) {
-                struct lent *lent = r->all;
-                HASH_DELETE(hh, r->all, lent);
+        struct lent *lent = r->all;
+        HASH_CLEAR(hh, r->all); /* the elements stay, and stay linked */
+        while (lent) {
+                struct lent *next = lent->hh.next;
                 if (lent->claimed)
                         lent->claimed->lent = NULL;
                 free(lent);
+                lent = next;
         }
 }

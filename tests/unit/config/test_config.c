@@ -202,6 +202,8 @@ static void settings_that_do_not_fit_together_are_refused(void **state)
         assert_refused(f, HANDLER("batch = { max = 9; same_key = true; };") "window = { tasks = 17; };",
                 "up to 2 x batch.max = 18 tasks of a key, but window.tasks is 17");
         assert_ok(f, HANDLER("batch = { max = 8; same_key = true; };")); /* 16 are the window's own */
+        assert_refused(f, MINIMAL "handlers = { a = { batch = { max = 2; same_key = true; }; }; };",
+                "handlers.a.plugin is missing");
         assert_refused(f, MINIMAL "coordination = { url = \"redis\"; };", "is the Redis of the store");
 }
 
