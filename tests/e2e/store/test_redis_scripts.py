@@ -17,6 +17,7 @@ redis = pytest.importorskip("redis")
 LONG = bool(os.environ.get("QUIVER_TEST_LONG"))
 
 AT = "quiver:{t:0}:"
+BESIDE = "quiver:{t:1}:"
 LANE = 1 << 48
 LOW = 2 * LANE + 1
 LEASE = "held 5 aa"
@@ -211,6 +212,13 @@ def advance_lists(view="-", done=0, *lanes):
     return [view, done, 96, 14 + 7 * len(lanes), *(value for lane in lanes for value in lane)]
 
 
+def advance_many(name, may_end=(), view=CLAIMED, done=0, lane=(0, 3, CLAIMED[3:-2], 64, 0, 1000, LISTED[2])):
+    """The same call as one of many; a shard besides it has nothing, and must not be the worse for it."""
+    empty = [LEASE, 9, "", 0, 0, 0, "", 64, 0, 1000, ""]
+    return (name, "advance_many", [AT + "shard", AT + "normal", BESIDE + "shard", BESIDE + "normal"],
+            [1000, 96, LEASE, 9, view, done, *lane, *empty], may_end)
+
+
 def calls(shard):
     """Name, script, keys, arguments, and the tasks that the call may end."""
     def advance(name, outcomes=None, seqs=(), may_end=(), want=256, call=9, view="-", done=0, lanes=((0, 0, "", 0, 0, 1000, ""),)):
@@ -222,6 +230,7 @@ def calls(shard):
                   [0, 1, 0, 5000, envelope("n", "new-3")]]
     return [
         advance("advance claims"),
+        advance_many("advance among many"),
         advance("advance again", call=8),
         advance("advance merges", [merge(1, 2, 3)], may_end=("flight-1", "flight-2")),
         advance("advance merges and debounces", [merge(2, 3), [*outcome(DIVERT, 4, "f4"), [], 1]], may_end=("flight-2",)),
@@ -449,6 +458,12 @@ def common_calls(high):
         advance("trims", ("flight-1", "listed-1"), (1,), done=1, lane=(2, 1, "", 64, 0, 1000, LISTED[2])),
         advance("trims all", ("flight-1", "listed-1", "listed-3"), (1,), done=2, lane=(3, 0, "", 64, 0, 1000, LISTED[2])),
         advance("marks", ("listed-3",), done=1, lane=(0, 3, f":6:{sum_of(LISTED[2])}", 64, 0, 1000, LISTED[2])),
+        advance_many("many claim"),
+        advance_many("many claim what is known to be small", lane=(0, 3, CLAIMED[3:-2], 64, 64, 1000, LISTED[2])),
+        advance_many("many with another view", view="0 2 0", lane=(0, 2, "", 64, 0, 1000, LISTED[1])),
+        advance_many("many trim", ("listed-1",), done=1, lane=(2, 1, "", 64, 0, 1000, LISTED[2])),
+        advance_many("many trim all", ("listed-1", "listed-3"), done=2, lane=(3, 0, "", 64, 0, 1000, LISTED[2])),
+        advance_many("many mark", ("listed-3",), done=1, lane=(0, 3, f":6:{sum_of(LISTED[2])}", 64, 0, 1000, LISTED[2])),
     ]
 
 
@@ -460,6 +475,23 @@ def test_the_common_case_loses_no_task_whatever_is_stored(root, client, chance, 
         shard.image = shard.dump()
     bad = losses(root, shard, common_calls(high), chance)
     assert not bad, f"{len(bad)}:\n" + "\n".join(bad[:40])
+
+
+def test_many_shards_advance_as_each_would_alone(root, client):
+    """The second shard is fenced, and the third has a task in another lane: nothing changes there."""
+    CommonShard(client)
+    for shard in (1, 2, 3):
+        client.hset(f"quiver:{{t:{shard}}}:shard", mapping={"lease": LEASE if shard != 1 else "held 6 bb", "call": 8, "done": 0, "normal": 0})
+        client.rpush(f"quiver:{{t:{shard}}}:normal", envelope("k", f"queued-{shard}"))
+    client.rpush("quiver:{t:2}:high", envelope("k", "high-1"))
+    _, _, keys, args, _ = advance_many("", done=1, lane=(2, 1, "", 64, 0, 1000, LISTED[2]))
+    keys = keys[:2] + [f"quiver:{{t:{shard}}}:{name}" for shard in (1, 2, 3) for name in ("shard", "normal")]
+    before = {key: client.dump(key) for key in client.keys("quiver:{t:[12]}*")}
+    reply = client.eval(assemble(root, "advance_many"), len(keys), *keys, *args, *args[13:], *args[13:])
+    assert reply[1:] == [[0, 0, 13, 2], 0, 0, [0, 0, 0, 1]]
+    assert client.hmget(AT + "shard", "claimed", "normal", "done", "call") == [b"0 3 0", b"15", b"4", b"9"]
+    assert {key: client.dump(key) for key in client.keys("quiver:{t:[12]}*")} == before
+    assert client.hmget("quiver:{t:3}:shard", "claimed", "normal", "last") == [b"0 1 0", b"1", f"{seq(1)} 1 ".encode()]
 
 
 def advance(client, root, *lists, call=9):
