@@ -1,5 +1,6 @@
 #include "base/url.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -281,6 +282,7 @@ static bool has_common_host(const struct url *a, const struct url *b)
 static bool is_same_folder(const char *a, const char *b)
 {
         static const char mark[] = "&id=";
+        assert(a && b); /* A URL of the form local:PATH is only parsed with a path. */
         const char *a_id = strstr(a, mark), *b_id = strstr(b, mark);
         size_t a_size = a_id ? (size_t)(a_id - a) : strlen(a), b_size = b_id ? (size_t)(b_id - b) : strlen(b);
         return (a_id && b_id && !strcmp(a_id, b_id)) || (a_size == b_size && !memcmp(a, b, a_size));

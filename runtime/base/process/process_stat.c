@@ -46,7 +46,7 @@ int process_stat_read(pid_t pid, struct process_stat *ret)
 
 bool process_descends(pid_t pid, pid_t ancestor)
 {
-        struct process_stat stat;
+        struct process_stat stat = { 0 };
         for (unsigned i = 0; i < GENERATIONS_MAX; i++) {
                 if (pid == ancestor)
                         return true;

@@ -156,8 +156,9 @@ static struct figures figures_of(const struct bench_lock *bench)
                 at += bench->list[i].had;
         }
         qsort(waits, f.total, sizeof(*waits), by_size);
-        f.p50_ms = (double)waits[f.total / 2] / 1e6;
-        f.p99_ms = (double)waits[f.total * 99 / 100] / 1e6;
+        uint64_t at_p50 = f.total / 2, at_p99 = f.total * 99 / 100;
+        f.p50_ms = (double)waits[at_p50] / 1e6;
+        f.p99_ms = (double)waits[at_p99] / 1e6;
         f.longest_ms = (double)waits[f.total - 1] / 1e6;
         free(waits);
         return f;

@@ -32,7 +32,7 @@ static void offer_values(const struct strings *values, const char *begin)
 
 static const struct option *find(const struct options *o, const char *word)
 {
-        for (size_t i = 0; i < o->table_count; i++) {
+        for (size_t i = 0; o->table && i < o->table_count; i++) {
                 const struct option *option = &o->table[i];
                 bool is_letter = word[0] == '-' && word[1] && !word[2] && option->spelling[1] == word[1];
                 if (is_letter || (!strncmp(word, "--", 2) && option_is(option, word + 2, strlen(word + 2))))

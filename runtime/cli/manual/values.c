@@ -17,8 +17,6 @@
 #define ANSWER_MAX     ((size_t)1 << 20)
 #define VALUES_AT_MOST 200
 
-extern char **environ;
-
 /* A command that knows: what it prints with --json has the names in `member` of each object; the objects are the array
  * `list` of one document, or, if NULL, documents of their own. */
 struct value_source {
@@ -156,7 +154,7 @@ void values_of(
                 for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
                         const struct value_source *s = &sources[i];
                         /* NAME behind an option of its own is that option's. */
-                        bool is_free = s->option || !s->value || !option || strcmp(s->value, "NAME");
+                        bool is_free = s->option || !s->value || !option || strcmp(s->value, "NAME") != 0;
                         if (is_same(s->command, command) && is_same(s->option, option) && is_same(s->value, value) &&
                                 is_free) {
                                 ask_source(s, config, ret_values);

@@ -157,7 +157,7 @@ void handler_set_limits(struct handler *handler, uint64_t now_ms)
                 return;
         if (settings != handler->limited) {
                 handler->limited = settings;
-                limits_serve(limits, handler->slot, settings ? &settings->limited_by : NULL);
+                limits_serve(limits, handler->slot, generation ? &generation->settings->limited_by : NULL);
         }
         if (!limits_has(limits, handler->slot) || !generation)
                 return;

@@ -100,7 +100,7 @@ static void sum_up(struct load_work *w)
 /* The shard's reported load, or else an equal part of the rest of its owner's sum. */
 static uint64_t likely_load(const struct load_work *w, uint32_t shard, const struct load_member *owner)
 {
-        if (w->loads[shard])
+        if (w->loads[shard] || !owner->unlisted)
                 return w->loads[shard];
         return (owner->load - min_u64(owner->load, owner->listed)) / owner->unlisted;
 }

@@ -174,12 +174,13 @@ static json_t *text_of(struct span bytes)
 static json_t *make_running(const struct survey_running *r, uint64_t offset_ms)
 {
         char hash[17];
+        uint64_t since_ms = offset_ms + r->started_ms, until_ms = offset_ms + r->until_ms;
         (void)snprintf(hash, sizeof(hash), "%016llx", (unsigned long long)r->file_hash);
         json_t *o = json_pack("{s:o, s:s, s:o, s:I, s:I}", "id", text_of(r->task->id), "handler", r->handler->name,
                 "key", text_of(r->task->key), "attempt", (json_int_t)r->task->attempts + 1, "since_ms",
-                (json_int_t)(offset_ms + r->started_ms));
+                (json_int_t)since_ms);
         json_t *where = r->worker ? json_pack("{s:s, s:I}", r->is_seat ? "seat" : "worker", r->worker, "until_ms",
-                                            (json_int_t)(offset_ms + r->until_ms))
+                                            (json_int_t)until_ms)
                                   : json_pack("{s:i, s:I, s:s}", "pid", (int)r->pid, "generation",
                                             (json_int_t)r->generation, "hash", hash);
         (void)json_object_update(o, where);
