@@ -308,8 +308,8 @@ void curl_http_cancel(struct curl_exchange *exchange)
 
 void curl_http_abort_all(struct curl_http *http)
 {
-        while (http->exchanges) {
-                struct curl_exchange *exchange = http->exchanges;
+        for (struct curl_exchange *exchange = http->exchanges, *next; exchange; exchange = next) {
+                next = exchange->next;
                 detach(exchange);
                 exchange->status = -ECONNABORTED;
                 (void)error_set(&exchange->error, 0, "another server is tried");
