@@ -56,6 +56,8 @@ static bool is_about_trust(CURLcode code)
 static void detach(struct curl_exchange *exchange)
 {
         struct curl_http *http = exchange->http;
+        if (!exchange->easy)
+                return;
         (void)http->curl->multi_remove_handle(http->multi, exchange->easy);
         http->curl->easy_cleanup(exchange->easy);
         http->curl->slist_free_all(exchange->headers);
