@@ -515,8 +515,8 @@ static int (*const steps[])(struct host *h) = {
         make_shards,        /* as many as the app has, and the lease page that runners read */
         start_guard,        /* before the first runner; needs the lease page */
         open_handlers,      /* copies each handler's plugin and makes a pool without processes */
-        join, /* after the handlers, which our node in the tree names; shards are assigned to us from here on */
-        host_open_http, /* last: it answers for a host that runs */
+        join,               /* after the handlers, which our node names; from here on shards are assigned to us */
+        host_open_http,     /* last: it answers for a host that runs */
         say_ready,
 };
 
