@@ -136,7 +136,7 @@ static void on_verified(void *self, int status, const redisReply *reply)
         char word[WORD_MAX], address[ADDRESS_TEXT_MAX];
         server->is_verifying = false;
         put_word(server, word);
-        /* A user without the right to ECHO learns nothing. */
+        /* If the user may not call PING, nothing is learned. */
         bool is_denied = !status && reply->type == REDIS_REPLY_ERROR && denial_is(reply->str);
         if (status || is_denied || (reply->type == REDIS_REPLY_STRING && !strcmp(reply->str, word)))
                 return;

@@ -35,8 +35,8 @@ struct server {
         uint64_t bell_at_ms; /* time of the next ping or retry; 0: none */
         bool is_ping_out;
 
-        bool is_verifying; /* an echo that tells whether its answers are in step is under way */
-        unsigned words;    /* number of echoes so far, which makes each one different */
+        bool is_verifying; /* a PING that tells whether its answers are in step is under way */
+        unsigned words;    /* number of such PINGs so far: each has a word of its own */
 
         bool is_in_map;          /* Cluster: the server has slots */
         uint64_t asked_until_ms; /* Cluster: an ASK named the server, so it is kept without slots until then */
