@@ -1,9 +1,9 @@
 /* host.c: the loop.  Read this first.
  *
- * A shard (shard.h) knows what to ask the store next; a pool (pool_io.h) runs a handler's tasks.  Before the loop
- * sleeps, pump() feeds the pools from the shards' windows and makes the calls that shards want.  Everything else is a
- * callback that hands a reply or an answer to the machine it belongs to.  host_start.c and host_stop.c are what happens
- * before and after, each as a list of steps; host_events.c is what the parts have to tell each other. */
+ * A shard (shard.h) decides which call to make to the store next; a pool (pool_io.h) runs a handler's tasks.  Before
+ * the loop sleeps, pump() hands ready tasks from the shards' windows to the pools and makes the shards' calls.  Every
+ * other function is a callback that passes a reply, a timer or a signal to the machine it belongs to.  host_start.c and
+ * host_stop.c are the start and the stop, each a list of steps; host_events.c connects the parts to each other. */
 #include "host/host.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "base/numbers.h"
 #include "host/host_private.h"
 
-/* What a burst took is given back once it is over: the allocator would keep it. */
+/* After a burst the allocator would keep the freed memory: return it to the kernel once all windows are empty. */
 static void give_memory_back(struct host *h)
 {
         if (!h->was_busy)
@@ -31,7 +31,7 @@ static void give_memory_back(struct host *h)
         (void)malloc_trim(0);
 }
 
-/* With the renewal, so that an idle host does not wake up for it. */
+/* Called together with the lease renewal, so that an idle host does not wake up for it. */
 static void tell_load(struct host *h, uint64_t now_ms)
 {
         struct load_summary load;
@@ -78,7 +78,7 @@ static void set_timer(struct host *h, uint64_t now_ms)
         (void)uv_timer_start(&h->timer, on_timer, due_ms > now_ms ? due_ms - now_ms : 0, 0);
 }
 
-/* The service manager hears of a reload, of its end, and that the loop goes round. */
+/* Tells the service manager (systemd) when a reload begins and ends, and sends its watchdog heartbeat. */
 static void tell_manager(struct host *h, uint64_t now_ms)
 {
         bool is_busy = reload_is_busy(&h->reload);
@@ -90,7 +90,8 @@ static void tell_manager(struct host *h, uint64_t now_ms)
         notify_beat(&h->notify, now_ms);
 }
 
-/* Other hosts may have the handler, or somebody has to do something. */
+/* Warns once for each task name that no handler of this host serves: another host may serve it, or the configuration
+ * lacks it. */
 static void tell_unserved(struct routes *routes)
 {
         for (; routes->unserved_told < routes->unserved_count; routes->unserved_told++)
@@ -99,7 +100,7 @@ static void tell_unserved(struct routes *routes)
                         LOG_QUOTE("its tasks wait, the others go on; add the handler to runtime.cfg and reload"));
 }
 
-/* Tasks to the pools, outcomes to the store. */
+/* One turn of the loop: hands ready tasks to the pools, then sends the shards' outcomes and claims to the store. */
 static void pump(struct host *h)
 {
         uint64_t now_ms = clock_boot_ms();
@@ -111,7 +112,7 @@ static void pump(struct host *h)
         remotes_look(&h->handlers, &h->shards, now_ms);
         handlers_feed(&h->handlers, now_ms);
         shards_look_at_shares(&h->shards);
-        /* A handler may have put something back for one that was fed before it. */
+        /* While it was fed, a handler may have put tasks back for a handler that was fed before it. */
         dispatch_look(&h->dispatch, &h->shards.schedule.changed);
         h->lend.has_others = h->membership.assignment.owners_count > 1 && !h->membership.is_drained;
         lend_turn(&h->lend, now_ms);
@@ -142,7 +143,7 @@ static void note_turn(struct host *h)
         h->times.idle_ns = idle_ns;
 }
 
-/* Before the loop sleeps. */
+/* libuv calls this each time before the loop sleeps. */
 static void on_prepare(uv_prepare_t *prepare)
 {
         struct host *h = prepare->data;
@@ -178,7 +179,7 @@ static void on_signal(uv_signal_t *signal, int number)
         }
 }
 
-/* Whoever rotates logs may have renamed the file: what is logged from now on goes to a new one. */
+/* Log rotation may have renamed the file: opens its path again. */
 static void open_log_anew(const char *why)
 {
         const char *path = log_file_get();
@@ -194,7 +195,7 @@ static void open_log_anew(const char *why)
         log_event(LEVEL_INFO, "log", "file=%s text=%s", LOG_QUOTE(path ? path : ""), LOG_QUOTE(text));
 }
 
-/* Rotation by the custom that SIGHUP opens logs anew works, too. */
+/* Many log rotation setups send SIGHUP to have logs reopened, so SIGHUP does that besides the reload. */
 static void on_hang_up(uv_signal_t *signal, int number)
 {
         struct host *h = signal->data;

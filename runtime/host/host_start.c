@@ -1,7 +1,7 @@
-/* host_start.c: how a host starts: the list of steps stands at the end.
+/* host_start.c: how a host starts; the list of steps is at the end.
  *
- * The process was hardened before its configuration was read (cli/run.c), and the loop is there, so that a step may
- * wait for an answer.  If a step fails, or a signal comes meanwhile, host_close() closes what was opened so far. */
+ * cli/run.c has hardened the process before it read the configuration.  The loop exists already, so a step may wait for
+ * an answer.  If a step fails, or a signal arrives during the start, host_close() closes what was opened so far. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,14 +19,14 @@
 #include "id/machine.h"
 
 #define GATHER_MS 10
-#define SEATS_MAX 128 /* what one call tells the store, and time for outcomes besides */
+#define SEATS_MAX 128 /* one advance must hold all their starts and leave room for outcomes */
 
-/* A step returns 0, or -errno with the text in the host, or this: host_start_go_on() will be called. */
+/* A step returns 0, -errno with the message in h->error, or WAITS: then host_start_go_on() will continue the list. */
 #define WAITS 1
 
 /* --- settings --- */
 
-/* Tasks that run at once, at most.  Another host of this app is taken to have as many. */
+/* The most tasks that this host runs at once.  A dead host of the app is assumed to have had as many. */
 static uint32_t count_seats(const struct config *config)
 {
         uint64_t seats = 0;
@@ -92,7 +92,7 @@ int host_apply_traces(struct host *h, struct error *error)
 
 /* --- steps, in their order --- */
 
-/* Gives each part what it needs of the others.  Nothing is opened yet. */
+/* Gives each part its pointers to the others.  Opens nothing yet. */
 static int connect_parts(struct host *h)
 {
         notify_open(&h->notify);
@@ -174,7 +174,7 @@ static int open_plugin_copies(struct host *h)
         return h->copies_fd < 0 ? h->copies_fd : 0;
 }
 
-/* Whether NAME.last is about a host whose leases and session this one has to end. */
+/* Decides whether NAME.last describes a killed host whose leases and session this host has to end. */
 static void look_back(struct host *h)
 {
         const char *why = h->locks.why_not;
@@ -226,8 +226,8 @@ static void on_stray_ended(void *self)
         cgroups_sweep(self);
 }
 
-/* What runners start belongs to this host, whatever becomes of it: by control groups where it may make them, and by
- * adopting what loses its parents. */
+/* Makes sure that processes started by runners end with them: by control groups where the host may create them, and by
+ * adopting orphans (as a subreaper). */
 static int own_processes(struct host *h)
 {
         int use = h->config->host.cgroup;
@@ -330,7 +330,7 @@ static int look_for_copies(struct host *h)
         return WAITS;
 }
 
-/* Whatever the host before this one held is given back, or ends by itself: from here on it is about this one. */
+/* The leases of the previous host of this name are released or will expire, so NAME.last may now describe this run. */
 static int begin_run(struct host *h)
 {
         char token[COORD_TOKEN_MAX] = "";
@@ -343,7 +343,7 @@ static int begin_run(struct host *h)
         return 0;
 }
 
-/* What the app has recorded decides, for all hosts alike; a file that says nothing does not disagree. */
+/* The max_members that the app has recorded applies to all hosts; a file without the setting does not disagree. */
 static void limit_members(struct host *h, uint32_t recorded)
 {
         uint32_t ours = h->config->coordination.members_max;
@@ -384,7 +384,8 @@ static int make_shards(struct host *h)
         shards_init(&h->shards, info.calls_max, h->config->window.per_key);
         h->lend.leases = &h->leases;
         h->lend.lease_first = info.shards;
-        /* The guard of a dead host gives back the first of them alone: what is borrowed is no lease of the store. */
+        /* The guard releases only the first info.shards entries: the others are for borrowed tasks, which have no lease
+         * in the store. */
         int r = leases_create(&h->leases, info.shards + LEND_LEASES);
         return r < 0 ? error_set(&h->error, r, "cannot make the shared memory for leases: %s", strerror(-r)) : 0;
 }
@@ -416,7 +417,7 @@ static int start_guard(struct host *h)
         return r;
 }
 
-/* A plugin that cannot be taken stops its own handler only: the others' tasks need not wait for whoever repairs it. */
+/* A plugin that fails to load disables only its own handler: tasks of the other handlers go on. */
 static int open_handlers(struct host *h)
 {
         for (size_t i = 0; i < h->config->handlers_count; i++) {
@@ -499,23 +500,23 @@ static int (*const steps[])(struct host *h) = {
         connect_parts,
         read_secrets,
         make_state_folder,
-        open_plugin_copies, /* in the state folder */
-        draw_nonce,         /* who we are, for the control socket, the tree, the store and the guard */
-        open_traces,        /* they name the nonce */
-        lock_state,         /* no other host of this name uses the state folder */
-        host_catch_signals, /* Until then a signal ends the process at once: nobody has seen it yet. */
-        host_open_control,  /* in the state folder; a host without it does its work all the same */
-        own_processes,      /* before the first process that is started */
+        open_plugin_copies, /* copies go into the state folder */
+        draw_nonce,         /* our identity for the control socket, the tree, the store and the guard */
+        open_traces,        /* spans carry the nonce */
+        lock_state,         /* from here no other host of this name uses the state folder */
+        host_catch_signals, /* before this a signal simply ends the process: nothing is visible to others yet */
+        host_open_control,  /* its socket is in the state folder; a host without it works all the same */
+        own_processes,      /* before the first child process is started */
         open_coordination,  /* waits */
-        open_store,         /* waits; notes down which coordination its hosts use */
-        end_predecessor,    /* waits, if the host before was killed with its guard */
-        look_for_copies,    /* waits; of the folder that hosts of this machine agree through */
-        begin_run,          /* before the first lease, and before the first process that lives on after us */
-        make_shards,        /* as many as the store has, and the page that shows their leases to runners */
-        start_guard,        /* before the first runner; needs that page */
-        open_handlers,      /* each has its plugin copied, and a pool without a process */
-        join,               /* after the handlers: our node in the tree names them, and shards come to us from now on */
-        host_open_http,     /* last: what it answers is about a host that runs */
+        open_store,         /* waits; records in the store which coordination its hosts use */
+        end_predecessor,    /* waits, if the previous host of this name was killed together with its guard */
+        look_for_copies,    /* waits; detects a copied folder of the local coordination */
+        begin_run,          /* before the first lease, and before the first process that may outlive us */
+        make_shards,        /* as many as the app has, and the lease page that runners read */
+        start_guard,        /* before the first runner; needs the lease page */
+        open_handlers,      /* copies each handler's plugin and makes a pool without processes */
+        join,               /* after the handlers, which our node names; from here on shards are assigned to us */
+        host_open_http,     /* last: it answers for a host that runs */
         say_ready,
 };
 

@@ -1,9 +1,9 @@
 /* host_stop.c: how a host stops.
  *
- *         host_stop()       a signal: no reload begins any more, leadership and shards are given up, what runs
- *                           may end within lease.drain
- *         host_cut()        a second signal, or the drain is over: what still runs is interrupted
- *         host_give_up()    a third signal, or the store does not answer: it is not waited for any more
+ *         host_stop()       on a signal: begins no more reloads, gives up leadership and shards, and lets running tasks
+ *                           end within lease.drain
+ *         host_cut()        on a second signal, or when the drain time is over: interrupts the tasks that still run
+ *         host_give_up()    on a third signal, or if the store does not answer: stops waiting for the store
  *         host_stop_go_on() in every turn of the loop: shards released → runners gone → status withdrawn → host_close()
  *         host_close()      leaves the tree → dismisses the guard → closes the store → closes the loop's handles
  *         host_free()       after the loop
@@ -18,7 +18,7 @@
 #include "base/log.h"
 #include "host/host_private.h"
 
-/* The host waits for the store this much longer than lease.ttl after the cut: our leases have expired by then. */
+/* After the cut the host waits for the store for lease.ttl plus this: by then its leases have expired. */
 #define SLACK_MS 500
 
 void host_stop(struct host *h, int signal_number)
@@ -66,7 +66,7 @@ void host_give_up(struct host *h)
                 outcomes += s->ended_count + shard_telling_count(s);
         }
         h->phase = HOST_GIVEN_UP;
-        h->has_run = false; /* NAME.last stays: the next host of this name can give back what this one could not */
+        h->has_run = false; /* Keeps NAME.last: with it the next host of this name can release these leases. */
         h->status = error_set(&h->error, -EIO,
                 "stopped while the store did not answer: %" PRIu32 " shards were not released (their leases end by "
                 "themselves), and %" PRIu64 " outcomes were not recorded (those tasks will run again)",
@@ -122,7 +122,7 @@ static void close_store(struct host *h)
 {
         struct store *store = h->open.store;
         copied_stop(&h->copied);
-        /* Requests of the remotes to the store end when the store is closed. */
+        /* The remotes' open store requests end when the store is closed. */
         remotes_close(&h->handlers, clock_boot_ms());
         h->status_doc.view.http = NULL;
         http_close(h->http);

@@ -8,7 +8,7 @@
 
 struct ask_host {
         struct address address;
-        bool has_failed; /* the last time that it was asked: it is asked after the others */
+        bool has_failed; /* it did not answer the last time, so it is asked after the others */
         bool is_asked;   /* in this round */
 };
 

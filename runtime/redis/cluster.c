@@ -10,7 +10,7 @@
 #include "redis/redis_private.h"
 
 #define SLOTS          16384
-#define SERVERS_MAX    1000  /* what Redis itself is made for; a map of more is no map of a Cluster */
+#define SERVERS_MAX    1000  /* Redis's own limit; a larger map is not a Cluster's */
 #define REFRESH_MS     100   /* minimum time between two slot maps */
 #define ASKED_KEPT_MS  10000 /* how long to keep a server that only an ASK has named */
 #define REDIRECTS_FAST 4     /* followed at once; later ones after a pause, as two servers may redirect to each other */
@@ -24,7 +24,8 @@ struct cluster {
         struct server *slots[SLOTS]; /* NULL: no server is known */
 };
 
-/* NULL: there are too many already.  Whoever answers for a server could otherwise have us connect to any number. */
+/* NULL: there are too many already.  The bound keeps a hostile answer from making us connect to any number of
+ * servers. */
 static struct server *find_or_add(struct redis *redis, const struct address *address)
 {
         struct server *server;
@@ -42,7 +43,7 @@ static struct server *find_or_add(struct redis *redis, const struct address *add
         return server;
 }
 
-/* --- the map ------------------------------------------------------------------------------------------------------ */
+/* --- the map --- */
 
 /* Reads [host, port, id, …].  A server that does not know its own host name means the host that we asked. */
 static bool read_node(const redisReply *node, const struct address *from, struct address *ret)
@@ -189,7 +190,7 @@ void cluster_tick(struct cluster *cluster, uint64_t now_ms)
                 remove_unused(cluster, now_ms);
 }
 
-/* --- commands ----------------------------------------------------------------------------------------------------- */
+/* --- commands --- */
 
 struct server *cluster_route(struct cluster *cluster, const struct redis_command *command)
 {
@@ -235,7 +236,7 @@ bool cluster_redirect(struct cluster *cluster, struct server *from, struct redis
         return true;
 }
 
-/* --- open and close ----------------------------------------------------------------------------------------------- */
+/* --- open and close --- */
 
 struct cluster *cluster_open(struct redis *redis)
 {

@@ -54,7 +54,7 @@ void conns_flush(struct redis *redis)
         }
 }
 
-/* A command that this folder sends for itself.  Its `redis` is NULL; freed after told() was called. */
+/* A command that this folder sends itself.  Its `redis` is NULL; freed after told() was called. */
 struct asked {
         struct redis_command command;
         told_fn *told;

@@ -38,7 +38,7 @@ struct conn_events {
         void (*ready)(struct conn *conn);
         /* The first command of `sent` was answered and removed from it.  `reply` is gone when this returns. */
         void (*answered)(struct conn *conn, struct redis_command *command, redisReply *reply);
-        /* A pub/sub message: an invalidation, or a Sentinel's event.  The same. */
+        /* A pub/sub message: an invalidation, or a Sentinel's event.  `reply` is gone when this returns. */
         void (*pushed)(struct conn *conn, redisReply *reply);
         /* Connecting or logging in failed, or the connection was lost; conn->socket.error has the reason.  It is
          * already closed.  `sent` is unchanged, and the receiver must empty it. */
@@ -55,8 +55,8 @@ struct conn {
         struct redis_facts facts;   /* filled in by the login */
         uint64_t client_id;         /* 0: unknown */
         bool is_ready;              /* logged in */
-        bool is_tracking;           /* what it reads rings, unless a command is excepted (CLIENT CACHING NO) */
-        bool is_retiring;           /* gets no new commands, and is closed when `sent` is empty */
+        bool is_tracking; /* keys that it reads will ring, except those of commands sent with CLIENT CACHING NO */
+        bool is_retiring; /* gets no new commands, and is closed when `sent` is empty */
 
         /* private */
         struct conn *prev, *next; /* links in redis->conns */
@@ -82,7 +82,7 @@ void conn_lose(struct conn *conn, int status);
 
 /* Puts a command into the output buffer and appends it to `sent`. */
 void conn_send(struct conn *conn, struct redis_command *command);
-/* The same, but first tells the server that what the command reads need not ring, if what the connection reads does. */
+/* Like conn_send(), but on a tracking connection first tells the server that keys read by the command need not ring. */
 void conn_send_untracked(struct conn *conn, struct redis_command *command);
 /* Sends a command for this folder itself.  `told` receives its reply, which may be an error reply, or a negative status
  * and no reply.  A NULL `told` ignores the answer. */
@@ -98,7 +98,7 @@ void conn_say(struct conn *conn, const char *word);
 
 /* Since when the server has owed an answer, to the login or to the oldest command; 0: it owes none. */
 uint64_t conn_owes_since_ms(const struct conn *conn);
-/* Whether it has owed one for so long that it may hang. */
+/* Whether the server has owed an answer for so long that it may hang. */
 bool conn_is_silent(const struct conn *conn, uint64_t now_ms);
 #define CONN_SILENT_MS 300
 

@@ -1,4 +1,4 @@
-/* What a server says to a user who lacks a right, made into words that name the right and say where the rules are. */
+/* Turns a server's refusal for lack of a right into a text that names the right and says where the rules are. */
 #include <ctype.h>
 #include <string.h>
 

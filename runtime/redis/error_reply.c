@@ -3,7 +3,7 @@
 
 #include "redis/redis_private.h"
 
-/* How error replies begin.  A rule that holds a blank is compared as a prefix, the others with the first word. */
+/* Beginnings of error replies.  An entry with a blank is compared as a prefix, the others with the first word. */
 static const struct rule {
         const char *word;
         enum reply_kind verdict;
@@ -26,7 +26,7 @@ static const struct rule {
         { "MISCONF", REPLY_FAILED, -EIO },
         { "NOREPLICAS", REPLY_FAILED, -EIO },
         { "WRONGTYPE", REPLY_FAILED, -EPROTO },
-        { "BADVALUE", REPLY_FAILED, -EPROTO }, /* what our own scripts say of a number that is not as it should be */
+        { "BADVALUE", REPLY_FAILED, -EPROTO }, /* our own scripts, about a stored number that is out of range */
         { "CROSSSLOT", REPLY_FAILED, -EPROTO },
         { "ERR unknown command", REPLY_FAILED, -EPROTO },
         { "ERR unknown subcommand", REPLY_FAILED, -EPROTO },

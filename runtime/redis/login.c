@@ -4,7 +4,7 @@
 
 #include "redis/redis_private.h"
 
-/* --- commands ----------------------------------------------------------------------------------------------------- */
+/* --- commands --- */
 
 static void say(struct conn *conn, enum login_step step, const char *const *words)
 {
@@ -64,7 +64,7 @@ void login_start(struct conn *conn)
         if (conn->kind == CONN_MAIN) {
                 if (o->wants_facts)
                         SAY(conn, LOGIN_INFO, "INFO");
-                /* A user of one's own rarely has this right, and each refusal is an entry of the server's ACL log. */
+                /* A configured user rarely has this right, and the server's ACL log records each refusal. */
                 if (o->wants_facts && !o->user && !conn->redis->is_config_refused)
                         SAY(conn, LOGIN_CONFIG, "CONFIG", "GET", "appendonly", "appendfsync", "save");
                 say_scripts(conn, o);
@@ -73,7 +73,7 @@ void login_start(struct conn *conn)
                 SAY(conn, LOGIN_SUBSCRIBE, "SUBSCRIBE", "__redis__:invalidate");
 }
 
-/* --- replies ------------------------------------------------------------------------------------------------------ */
+/* --- replies --- */
 
 static int refuse(struct conn *conn, int status, const char *what)
 {
@@ -81,7 +81,7 @@ static int refuse(struct conn *conn, int status, const char *what)
         return error_set(&conn->socket.error, status, "%s: %s", address_format(&conn->socket.address, text), what);
 }
 
-/* The login needs this command: `otherwise` is the status if not the right to it is what lacks. */
+/* The login needs this command.  `otherwise` is the status for errors other than a missing right. */
 static int refuse_login(struct conn *conn, const char *command, const char *said, int otherwise)
 {
         const struct redis_options *o = &conn->redis->options;

@@ -11,7 +11,7 @@
 
 #define DEADLINE_MS 5000
 
-/* --- open --------------------------------------------------------------------------------------------------------- */
+/* --- open --- */
 
 static void end_open(struct redis *redis, int status)
 {
@@ -116,7 +116,7 @@ void redis_open(uv_loop_t *loop, struct redis_open *open)
                 start_one(redis);
 }
 
-/* --- close -------------------------------------------------------------------------------------------------------- */
+/* --- close --- */
 
 void redis_close(struct redis *redis, void (*closed)(void *self), void *self)
 {
@@ -185,7 +185,7 @@ void redis_conn_freed(struct redis *redis)
                 redis_soon(redis);
 }
 
-/* --- facts -------------------------------------------------------------------------------------------------------- */
+/* --- facts --- */
 
 void redis_facts(const struct redis *redis, struct redis_facts *ret_facts)
 {

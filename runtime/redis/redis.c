@@ -11,7 +11,7 @@
 
 #define BACKOFF_FIRST_MS 20
 #define BACKOFF_MOST_MS  2000
-#define SILENT_ASK_MS    200 /* between two questions who the master is, while an answer is overdue */
+#define SILENT_ASK_MS    200 /* interval of asking for the master while an answer is overdue */
 
 uint64_t backoff_ms(unsigned failures)
 {
@@ -24,7 +24,7 @@ uint64_t backoff_ms(unsigned failures)
         return most_ms / 2 + random % (most_ms / 2 + 1);
 }
 
-/* --- callbacks ---------------------------------------------------------------------------------------------------- */
+/* --- callbacks --- */
 
 void redis_state(struct redis *redis, bool is_up, const char *text)
 {
@@ -126,7 +126,7 @@ void redis_soon(struct redis *redis)
         (void)uv_idle_start(&redis->idle, on_idle);
 }
 
-/* --- time --------------------------------------------------------------------------------------------------------- */
+/* --- time --- */
 
 static void on_timer(uv_timer_t *timer);
 
@@ -174,8 +174,8 @@ static void check_sent(struct redis *redis, uint64_t now_ms)
         }
 }
 
-/* A hung master keeps its connections and answers nothing.  Whether another has taken its place is asked again and
- * again, so that nobody waits for a deadline that is longer than the switch took. */
+/* A hung master keeps its connections and answers nothing.  Ask repeatedly whether another server has taken its place,
+ * so that no command waits for a deadline longer than the failover took. */
 static void check_silent(struct redis *redis, uint64_t now_ms)
 {
         const struct conn *conn;
@@ -246,7 +246,7 @@ static void on_timer(uv_timer_t *timer)
         redis_check_open(redis);
 }
 
-/* --- commands ----------------------------------------------------------------------------------------------------- */
+/* --- commands --- */
 
 static struct server *route(struct redis *redis, const struct redis_command *command)
 {

@@ -48,8 +48,9 @@ struct redis_options {
         const char *user, *password;                   /* NULL: none.  Copied; the copies are wiped on close */
         const char *sentinel_user, *sentinel_password; /* NULL: none */
         const char *name;                              /* for CLIENT SETNAME; NULL: none */
-        /* Loaded on every main connection, and again when the server forgot one: for users that may run scripts and may
-         * not load any.  Others need none here: a script that the server does not have is sent with EVAL. */
+        /* Loaded on every main connection, and again when the server has forgotten one, for users who may run scripts
+         * but not load them.  Other clients need not list scripts here: a script that the server does not have is sent
+         * with EVAL. */
         struct redis_script **scripts;
         uint32_t scripts_count;
         bool wants_facts;                  /* ask INFO, and without a user of its own CONFIG GET, for redis_facts() */
@@ -64,15 +65,19 @@ struct redis_options {
  * done() is called exactly once, on the loop, never inside redis_send(): with status 0 and `reply` (never an error
  * reply; valid until done() returns), or with a negative errno, error.text and, if the server refused, the error as
  * `reply`:
- *   -ECONNREFUSED, -EHOSTUNREACH  not sent, so not executed: not connected until the deadline (-EACCES or -ENOTSUP if
- *                                 that was the reason);
- *   -ETIMEDOUT, -ECONNRESET       sent but not answered: it may or may not have been executed, or may be executed
- * later; -EACCES    NOAUTH, WRONGPASS;                -EPERM     the user lacks a right: error.text names it; -EROFS
- * READONLY anywhere in the text; the master is searched again; -ENOSPC    OOM;                              -EIO
- * MISCONF, NOREPLICAS; -EBUSY     BUSY, TRYAGAIN, CLUSTERDOWN or LOADING that lasted until the deadline; -EPROTO
- * WRONGTYPE, BADVALUE, CROSSSLOT, NOSCRIPT after a reload, syntax: a wrong command or unexpected data; -EREMOTEIO any
- * other error reply, those of scripts included (error.text is the server's); -ECANCELED redis_close(). MOVED, ASK and a
- * first NOSCRIPT are handled here and not reported.
+ *   -ECONNREFUSED, -EHOSTUNREACH  not sent, so not executed: no connection until the deadline
+ *                                 (-EACCES or -ENOTSUP if that was the reason)
+ *   -ETIMEDOUT, -ECONNRESET       sent, no answer: it may have been executed, or may be executed later, or never
+ *   -EACCES      NOAUTH, WRONGPASS
+ *   -EPERM       the user lacks a right, which error.text names
+ *   -EROFS       READONLY anywhere in the text; the master is searched again
+ *   -ENOSPC      OOM
+ *   -EIO         MISCONF, NOREPLICAS
+ *   -EBUSY       BUSY, TRYAGAIN, CLUSTERDOWN or LOADING that lasted until the deadline
+ *   -EPROTO      WRONGTYPE, BADVALUE, CROSSSLOT, NOSCRIPT after a reload, syntax: a wrong command or unexpected data
+ *   -EREMOTEIO   any other error reply, those of scripts included; error.text is the server's
+ *   -ECANCELED   redis_close(), redis_cancel()
+ * MOVED, ASK and a first NOSCRIPT are handled here and not reported.
  *
  * If a command is not answered in time, its connection is closed, and all other commands on it end with the same
  * status: answers come in order, so none of them would be answered either.  With Sentinel or Cluster the others are
@@ -100,8 +105,8 @@ struct redis_command {
         int status;
         struct error error;
         redisReply *reply; /* until done() returns */
-        /* How often it was sent.  Of two commands with one route that were handed over one after the other and were
-         * sent once each, the server has executed the second after the first. */
+        /* How often it was sent.  If two commands with the same route were each sent once, the server executed them in
+         * the order of redis_send(). */
         unsigned sends;
 
         /* private */
@@ -111,7 +116,7 @@ struct redis_command {
         uint64_t due_ms, retry_at_ms, sent_at_ms;
         unsigned tries;
         bool is_sent, is_eval, is_ended, is_first_refused;
-        bool has_prefix; /* the next answer on its connection is that of a command which was sent in front of it */
+        bool has_prefix; /* the next answer on its connection belongs to a prefix command that was sent before it */
 };
 
 struct redis_open {
@@ -132,19 +137,19 @@ void redis_open(struct uv_loop_s *loop, struct redis_open *open);
 void redis_close(struct redis *redis, void (*closed)(void *self), void *self);
 
 void redis_send(struct redis *redis, struct redis_command *command);
-/* Writes what was sent so far.  Without this call it is written before the loop polls, which may be one turn later: it
- * depends on whose `prepare` runs first. */
+/* Writes the commands sent so far.  Without this call they are written before the loop polls, which may be one turn
+ * later, depending on whose `prepare` runs first. */
 void redis_flush(struct redis *redis);
 /* Turns tracking on, if the options did not; look() is called when it rings, or if it is refused. */
 void redis_want_bell(struct redis *redis);
-/* A command that waits or blocks ends with -ECANCELED, later, on the loop; the server may still execute a blocking one
- * until it has noticed the end of its connection.  A command that was sent on a shared connection is not affected, and
- * neither is one that is done. */
+/* Ends a waiting or blocking command with -ECANCELED, later, on the loop; the server may still execute a blocking one
+ * until it notices that its connection is closed.  Commands already sent on a shared connection, or done, are not
+ * affected. */
 void redis_cancel(struct redis_command *command);
 
-/* An answer was not what its command has.  It may be what is stored; or the server's answers are out of step, and from
- * then on none belongs to its command.  Each server is asked for a word: if another answer comes, its connection ends
- * and is made anew. */
+/* Call it when an answer does not fit its command.  The stored data may be bad, or the server's answers may be out of
+ * step, so that none belongs to its command.  Each server is asked to echo a word; if another answer comes, its
+ * connection is closed and opened again. */
 void redis_verify(struct redis *redis);
 
 /* Facts about the server, for the start-up line.  Each may be "" or "unknown" if the server does not report it, because

@@ -39,7 +39,7 @@ struct redis {
         bool is_open_ended;
 
         bool has_said_no_tracking;
-        bool is_config_refused; /* CONFIG GET was: it is not asked for again, since each refusal is logged there */
+        bool is_config_refused; /* CONFIG GET was refused: it is not sent again, because the server logs each refusal */
         bool is_closing, is_torn_down, is_freeing;
         unsigned handles; /* libuv handles that are not closed yet */
         void (*closed)(void *self);
@@ -91,13 +91,12 @@ enum reply_kind {
         REPLY_MOVED,
         REPLY_ASK,
 };
-/* denial.c: whether the text of an error reply says that the user lacks a right; and that in words that say what to do.
- */
+/* denial.c: whether an error reply says that the user lacks a right; a text about that which says what to do. */
 bool denial_is(const char *said);
 void denial_describe(const struct redis_command *command, const char *user, const char *said, struct error *ret_error);
 
 enum reply_kind error_reply_judge(const redisReply *reply, int *ret_status);
-/* The text for people: of an error inside a script it names the script and the key that it was sent for. */
+/* Describes an error reply for people; for an error inside a script it names the script and the key. */
 void error_reply_describe(const struct redis_command *command, const char *said, struct error *ret_error);
 /* Reads "MOVED 3999 10.0.0.7:6381"; an empty host means that of `from`.  False if it cannot be read. */
 bool error_reply_target(

@@ -53,7 +53,7 @@ static void *create_nil(const redisReadTask *task)
 
 static void free_object(void *reply)
 {
-        (void)reply; /* it goes with the arena */
+        (void)reply; /* freed with the arena */
 }
 
 redisReader *reply_memory_reader(struct reply_memory *memory, uint32_t elements_max)

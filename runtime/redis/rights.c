@@ -6,8 +6,8 @@
 
 #include "base/url.h"
 
-/* All that a script of ours may call.  None of them sees a key that it is not given, and none is dangerous: no script
- * can be changed so that it needs one without a line here. */
+/* All commands that our scripts may call.  None of them touches keys that it was not given, and none is dangerous.  A
+ * script that needs another command needs a new entry here. */
 static const char *const known[] = { "DEL", "EXISTS", "GET", "HDEL", "HEXISTS", "HGET", "HGETALL", "HINCRBY", "HKEYS",
         "HLEN", "HMGET", "HSCAN", "HSET", "HSETNX", "HSTRLEN", "HVALS", "LINDEX", "LLEN", "LMOVE", "LRANGE", "LREM",
         "LSET", "LTRIM", "MEMORY|USAGE", "PEXPIRE", "PEXPIREAT", "RPUSH", "SADD", "SCARD", "SET", "SISMEMBER",

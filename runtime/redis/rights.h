@@ -1,4 +1,4 @@
-/* rights.h: which commands a script calls, since a user needs the right to each of them. */
+/* rights.h: which commands a script calls: its user needs the right to each of them. */
 #ifndef QUIVER_REDIS_RIGHTS_H
 #define QUIVER_REDIS_RIGHTS_H
 
@@ -6,13 +6,13 @@
 
 struct url;
 
-/* What every connection needs, whatever it is for: finding the server, its name, its database. */
+/* Adds what every connection needs: to find the server, set its name and select the database. */
 void rights_add_connection(struct rights *to, const struct url *url);
-/* All that is asked of a Sentinel. */
+/* Adds all commands that are sent to a Sentinel. */
 void rights_add_sentinel(struct rights *to);
-/* Commands, each its own word: "get", "client|tracking"; NULL ends them. */
+/* Adds commands, one per element: "get", "client|tracking"; ended by NULL. */
 void rights_add_commands(struct rights *to, const char *const *names);
-/* All that the script's text names.  A right that a script might not use in the end is added, too. */
+/* Adds all commands that the script's text names, whether a call reaches them or not. */
 void rights_add_script(struct rights *to, const char *text);
 
 #endif

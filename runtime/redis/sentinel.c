@@ -23,7 +23,7 @@ struct sentinel {
         struct address heir; /* the new master that the Sentinel announced; port 0: none */
 };
 
-/* --- asking ------------------------------------------------------------------------------------------------------- */
+/* --- asking --- */
 
 /* A server that has begun to answer again is kept: the Sentinel that was asked may be the one that is behind. */
 static void leave_if_silent(struct sentinel *sentinel, const struct address *named)
@@ -80,7 +80,7 @@ void sentinel_look(struct sentinel *sentinel)
         server_connect(sentinel->server);
 }
 
-/* --- listening ---------------------------------------------------------------------------------------------------- */
+/* --- listening --- */
 
 static void listen_again_at(struct sentinel *sentinel, uint64_t at_ms)
 {
@@ -157,7 +157,7 @@ static void watch_tick(struct sentinel *sentinel, uint64_t now_ms)
         redis_wake_at(sentinel->redis, sentinel->watch_due_ms);
 }
 
-/* --- open and close ----------------------------------------------------------------------------------------------- */
+/* --- open and close --- */
 
 struct sentinel *sentinel_open(struct redis *redis)
 {

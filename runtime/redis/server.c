@@ -12,11 +12,11 @@
 
 /* A connection that lasted this long, or answered a command, resets the count of failures. */
 #define LIVED_MS 1000
-/* How long a master that was replaced has for what it still owes: a healthy one answers within this, a hung one never
+/* How long a replaced master may take for its last answers: a healthy one answers within this, a hung one never
  * does. */
 #define REPLACED_MS 100
 #define WORD_MAX    24
-/* Between two loads of all scripts: several commands find at once that they are gone. */
+/* Minimum time between two loads of all scripts: several commands find them gone at once. */
 #define LOAD_EVERY_MS 1000
 
 /* Ends all commands that were sent and not answered; they may or may not have been executed. */
@@ -35,7 +35,7 @@ static int lost_status(int status)
         return status == -ETIMEDOUT || status == -ECANCELED ? status : -ECONNRESET;
 }
 
-/* --- answers ------------------------------------------------------------------------------------------------------ */
+/* --- answers --- */
 
 static void retry_later(struct server *server, struct redis_command *command, const redisReply *reply, int status)
 {
@@ -65,7 +65,7 @@ static void finish(struct redis_command *command, int status, redisReply *reply)
         command->done(command);
 }
 
-/* The server has forgotten its scripts (SCRIPT FLUSH).  Users who may not load any count on whoever loads them. */
+/* The server has forgotten its scripts (SCRIPT FLUSH): users who may not load any depend on us to do it. */
 static void load_scripts(struct server *server)
 {
         const struct redis_options *o = &server->redis->options;
@@ -123,7 +123,7 @@ static void on_answered(struct conn *conn, struct redis_command *command, redisR
         take_answer(server, command, reply);
 }
 
-/* --- answers that are out of step --------------------------------------------------------------------------------- */
+/* --- answers that are out of step --- */
 
 static void put_word(const struct server *server, char word[WORD_MAX])
 {
@@ -136,7 +136,7 @@ static void on_verified(void *self, int status, const redisReply *reply)
         char word[WORD_MAX], address[ADDRESS_TEXT_MAX];
         server->is_verifying = false;
         put_word(server, word);
-        /* A user without this right is told nothing. */
+        /* If the user may not call PING, nothing is learned. */
         bool is_denied = !status && reply->type == REDIS_REPLY_ERROR && denial_is(reply->str);
         if (status || is_denied || (reply->type == REDIS_REPLY_STRING && !strcmp(reply->str, word)))
                 return;
@@ -159,7 +159,7 @@ void redis_verify(struct redis *redis)
         }
 }
 
-/* --- the main connection ------------------------------------------------------------------------------------------ */
+/* --- the main connection --- */
 
 /* After a change of master, blocking commands on the old one would wait for writes that never come. */
 static void leave_old_master(struct server *server)
@@ -263,7 +263,7 @@ void server_replaced(struct server *server)
         redis_wake_at(server->redis, server->leave_at_ms);
 }
 
-/* --- blocking commands -------------------------------------------------------------------------------------------- */
+/* --- blocking commands --- */
 
 static void put_asking(struct conn *conn, const struct redis_command *command)
 {
@@ -349,7 +349,7 @@ void server_send(struct server *server, struct redis_command *command)
                 send_alone(server, command);
                 return;
         }
-        /* ASKING and CLIENT CACHING are both of the very next command: only one of them can stand before it. */
+        /* ASKING and CLIENT CACHING both apply to the very next command, so only one of them can precede it. */
         if (command->is_untracked && !command->target) {
                 conn_send_untracked(server->main, command);
                 return;
@@ -359,7 +359,7 @@ void server_send(struct server *server, struct redis_command *command)
         conn_send(server->main, command);
 }
 
-/* --- open and close ----------------------------------------------------------------------------------------------- */
+/* --- open and close --- */
 
 struct server *server_add(struct redis *redis, const struct address *address)
 {

@@ -24,7 +24,7 @@ struct server {
         unsigned failures;
         uint64_t up_at_ms;
         uint64_t retry_at_ms;   /* 0: no retry is due */
-        uint64_t load_after_ms; /* not before this are all scripts loaded again */
+        uint64_t load_after_ms; /* scripts are not loaded again before this time */
         uint64_t leave_at_ms;   /* when the last answers of a master that was replaced are given up; 0: never */
         struct redis_facts facts;
 
@@ -35,8 +35,8 @@ struct server {
         uint64_t bell_at_ms; /* time of the next ping or retry; 0: none */
         bool is_ping_out;
 
-        bool is_verifying; /* it was asked for a word, which tells whether its answers are in step */
-        unsigned words;    /* so many were asked for: each is another */
+        bool is_verifying; /* a PING that tells whether its answers are in step is under way */
+        unsigned words;    /* number of such PINGs so far: each has a word of its own */
 
         bool is_in_map;          /* Cluster: the server has slots */
         uint64_t asked_until_ms; /* Cluster: an ASK named the server, so it is kept without slots until then */

@@ -99,7 +99,7 @@ static void fail_later(struct redis_socket *sock, int status)
         (void)uv_timer_start(&sock->timer, on_timer, 0, 0);
 }
 
-/* --- replies in --------------------------------------------------------------------------------------------------- */
+/* --- replies in --- */
 
 static int parse_failed(struct redis_socket *sock)
 {
@@ -155,7 +155,7 @@ static ssize_t receive(struct redis_socket *sock, char *data, size_t size)
                 sock->has_received = true;
                 return n;
         }
-        /* Redis with TLS says nothing to whoever speaks none. */
+        /* A Redis with TLS closes plain connections without a word. */
         const char *hint = sock->has_received || !sock->address.port
                                    ? ""
                                    : " before it had said anything; if this port is for TLS, write rediss://";
@@ -171,7 +171,7 @@ static int read_some(struct redis_socket *sock)
         char data[READ_BYTES];
         if (sock->stream)
                 tls_stream_refill(sock->stream, READS_MAX);
-        /* Of a stream everything is taken that its reads of the socket have brought. */
+        /* From a TLS stream, take everything that it has read from the socket. */
         for (int i = 0; (sock->stream || i < READS_MAX) && !sock->is_closing; i++) {
                 ssize_t n = receive(sock, data, sizeof(data));
                 sock->is_read_stuck = sock->stream && n == 0 && tls_stream_wants_write(sock->stream);
@@ -186,7 +186,7 @@ static int read_some(struct redis_socket *sock)
         return 0;
 }
 
-/* --- commands out ------------------------------------------------------------------------------------------------- */
+/* --- commands out --- */
 
 static void put_number(struct buffer *out, char kind, size_t number)
 {
@@ -258,7 +258,7 @@ void redis_socket_flush(struct redis_socket *sock)
         do {
                 before = sock->out_sent;
                 can_go_on = send_some(sock);
-                /* A record of TLS holds 16 KiB: all of them are to leave now, if the socket takes them. */
+                /* A TLS record holds 16 KiB: send all of them now if the socket takes them. */
         } while (sock->stream && sock->out_sent > before && sock->out_sent < sock->out.size);
         if (sock->out_sent < sock->out.size) {
                 forget_sent(sock);
@@ -275,7 +275,7 @@ void redis_socket_flush(struct redis_socket *sock)
         want_write(sock, sock->is_read_stuck);
 }
 
-/* --- connecting --------------------------------------------------------------------------------------------------- */
+/* --- connecting --- */
 
 static void connect_next(struct redis_socket *sock);
 
@@ -323,7 +323,7 @@ static void refuse_tls(struct redis_socket *sock, int status)
         go_down(sock, error_prefix(&sock->error, status, "%s", address_format(&sock->address, text)));
 }
 
-/* Goes on with the handshake, as far as that goes without waiting. */
+/* Continues the TLS handshake as far as possible without waiting. */
 static void shake(struct redis_socket *sock)
 {
         int r = tls_stream_shake(sock->stream, &sock->error);
@@ -339,7 +339,7 @@ static void begin(struct redis_socket *sock)
 {
         if (!is_connected(sock))
                 return;
-        sock->failed = 0; /* of the addresses that were tried before */
+        sock->failed = 0; /* failure of addresses tried before */
         sock->is_polling_write = true;
         if (!sock->tls) {
                 go_up(sock);

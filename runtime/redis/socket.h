@@ -36,7 +36,7 @@ struct tls_stream;
 
 /* Called from the loop, never inside a call of this file. */
 struct redis_socket_events {
-        void (*up)(struct redis_socket *sock); /* connected, and TLS begun: commands can be sent */
+        void (*up)(struct redis_socket *sock); /* connected, with TLS established if wanted: commands can be sent */
         /* One reply; it is gone when this returns. */
         void (*reply)(struct redis_socket *sock, redisReply *reply);
         /* The connection failed or ended, error.text has the reason; the owner closes the socket. */
@@ -66,7 +66,7 @@ struct redis_socket {
         bool is_up, is_settled, is_polling_write;
         bool is_stuck;      /* the stream must read before it can write on */
         bool is_read_stuck; /* the stream must write before it can read on */
-        bool has_received;  /* plain: the server has said something */
+        bool has_received;  /* plain: the server has sent something */
         bool has_tls_alert; /* a plain connection got the answer of a server that expects TLS */
         size_t out_sent;
         redisReader *reader;
@@ -78,7 +78,7 @@ struct redis_socket {
  * not called within `timeout_ms`, the socket fails. */
 void redis_socket_open(struct redis_socket *sock, uv_loop_t *loop, const struct address *address,
         struct tls_context *tls, uint64_t timeout_ms, const struct redis_socket_events *events);
-/* What to say of a server that does not answer, besides that: "", or that it is the TLS handshake. */
+/* What to add to the error about a silent server: "", or that the TLS handshake was under way. */
 const char *redis_socket_silence(const struct redis_socket *sock);
 /* Ends the timeout.  From now on the output buffer holds no password and is not wiped. */
 void redis_socket_settled(struct redis_socket *sock);

@@ -1,4 +1,4 @@
-/* driver.h: what a store driver implements.  Included by store.c and the drivers, by nobody else. */
+/* driver.h: what a store driver implements.  Only store.c and the drivers include it. */
 #ifndef QUIVER_STORE_DRIVER_H
 #define QUIVER_STORE_DRIVER_H
 
@@ -16,15 +16,15 @@
 #include "store/schedules.h"
 #include "store/store.h"
 
-/* What must be true when an operation is answered; a driver may do more. */
+/* What a driver guarantees when an operation is answered; it may do more. */
 enum store_kind {
         STORE_READ,    /* nothing was written: a snapshot will do */
-        STORE_RELAXED, /* a power failure may undo it: the lease it belongs to is over then anyway */
+        STORE_RELAXED, /* a power failure may undo it: the lease that it belongs to has then ended anyway */
         STORE_DURABLE  /* as durable as the store was configured to be */
 };
 
-/* Every operation, named once: its number is OP_NUMBER, a driver's function for it DRIVER_FUNCTION(), and TEXT is what
- * an error of it begins with. */
+/* The list of all operations: number OP_NUMBER, the driver's function, the beginning of its error texts, the
+ * guarantee. */
 #define STORE_OPERATIONS(X)                                                                                            \
         X(SUBMIT, submit, "submit", STORE_DURABLE)                                                                     \
         X(ACQUIRE, acquire, "acquire", STORE_RELAXED)                                                                  \
@@ -78,38 +78,38 @@ enum store_kind {
 enum store_op { OP_OPEN, STORE_OPERATIONS(STORE_OPERATION_NUMBER) OPS };
 
 struct store_driver {
-        const char *scheme; /* of the URL, up to its colon or plus */
+        const char *scheme; /* the URL's scheme, up to a colon or plus */
         /* Makes a store from open->options and finishes the request. */
         void (*open)(struct uv_loop_s *loop, struct store_open *open);
-        /* Executes a request that store.c has checked.  If its status is negative already, it only has to be finished.
-         */
+        /* Executes a request that store.c has checked.  If its status is negative already, the driver only finishes
+         * it. */
         void (*start)(struct store *store, struct store_request *request);
         void (*close)(struct store *store, void (*closed)(void *self), void *self);
-        /* As store_flush().  NULL: requests are started at once. */
+        /* See store_flush().  NULL: requests are sent at once. */
         void (*flush)(struct store *store);
-        /* Appends an envelope as this store keeps it, up to and without the payload.  NULL: as text. */
+        /* Appends an envelope in this store's format, without the payload.  NULL: as text. */
         void (*put_head)(struct buffer *to, const struct envelope *envelope, uint32_t shard);
-        /* Adds what a user of its server needs; false: it has no such users.  NULL: it has no server. */
+        /* Adds the rights that a user of the server needs; false: that role has no user.  NULL: there is no server. */
         bool (*rights)(const struct store_options *options, enum store_role role, struct rights *to);
 };
 
 extern const struct store_driver sqlite_driver, redis_driver;
 
-/* Whether a lease's record may name such a host: 1 to STORE_HOST_MAX printable bytes, no space. */
+/* Whether a host name may be recorded in a lease: 1 to STORE_HOST_MAX printable bytes, no space. */
 bool store_host_is_good(struct span host);
 
-/* Drivers embed this first and fill it in before open is finished. */
+/* Drivers embed this as the first member and fill it in before the open request is finished. */
 struct store {
         const struct store_driver *driver;
         char *app;
         struct store_app record; /* as last read */
         char *coordination;
         char *durability;
-        char refuses[512]; /* as in store_info */
+        char refuses[512]; /* see struct store_info */
         char endangers[160];
         uint32_t shards;
-        bool ring_costs;    /* as in store_info */
-        uint32_t calls_max; /* the same */
+        bool ring_costs;    /* see struct store_info */
+        uint32_t calls_max; /* see struct store_info */
         uint64_t payload_max;
         uint64_t backlog_max;
         uint64_t results_max;
@@ -117,7 +117,7 @@ struct store {
         uint64_t idempotency_max;
 };
 
-/* An envelope ready to be appended; its bytes, as the driver puts them, stand in the request's arena. */
+/* An envelope ready to be appended; its bytes, in the driver's format, are in the request's arena. */
 struct store_prepared {
         struct span bytes;
         struct span id;
@@ -128,17 +128,17 @@ struct store_prepared {
         uint64_t not_before_ms;
         uint64_t delay_ms;
         uint64_t unique_ms;
-        struct span idempotency; /* the record's name, as idempotency_scope() makes it; empty: none */
+        struct span idempotency; /* the record's name, from idempotency_scope(); empty: none */
         uint64_t idempotency_ms;
         uint8_t digest[SHA256_SIZE];
 };
 
-/* What a record of an idempotency name says of a submit: a repeat (0, with the first one's id), another task
- * (-ENOTUNIQ, with its id), or that it cannot be read (-EBADMSG). */
+/* Compares a submit with the record under its idempotency name: 0: a repeat, with the first one's id; -ENOTUNIQ:
+ * another task, with its id; -EBADMSG: the record cannot be read. */
 int submission_repeat(
         struct store_submission *item, const struct store_prepared *prepared, struct span id, struct span digest);
-/* Sets the item's status and id, and says in request.error why if it is the first that was refused.  `first` is the id
- * that is there already, for -EEXIST. */
+/* Sets the item's status and id; the first refused item also sets request.error.  `first` is the existing task's id,
+ * for -EEXIST. */
 void submission_settle(struct store_submit *submit, uint32_t index, int status, struct span first);
 
 /* The arena of the request's reply. */
@@ -152,71 +152,71 @@ void requests_cancel(struct store_request *list);
 /* Fills the driver-independent part of a store from options, with defaults for what is zero. */
 void store_set_limits(struct store *store, const struct store_options *options);
 
-/* The second half of store_task_read(), for a task whose envelope is filled in: what is wrong with it for that shard.
- */
+/* Second half of store_task_read(), for a task whose envelope is filled in: checks whether it belongs to that shard. */
 int store_task_place(const struct store *store, uint32_t shard, struct arena_chunk **arena, struct store_task *task,
         struct error *error);
 
-/* A task as it stands in a log: its bytes, and the seq it has or will have.  Fills id (made from the seq if the
- * envelope has none) and key.  0, or -EBADMSG / -EPROTO / -EMSGSIZE (too long) /
- * -EXDEV (another shard's) with the reason. */
+/* Reads a task from its bytes in a log and its seq.  Fills in id (made from the seq if the envelope has none) and key.
+ * 0, or -EBADMSG, -EPROTO, -EMSGSIZE (too long), -EXDEV (another shard's) with the reason in `error`. */
 int store_task_read(const struct store *store, uint32_t shard, uint64_t seq, struct span bytes,
         struct arena_chunk **arena, struct store_task *ret_task, struct error *error);
 
-/* Fills in what a task's note says, at that store time.  One that cannot be read is passed over. */
+/* Fills in the task's note, as of that store time.  An unreadable note is ignored. */
 void store_task_note(struct store_task *task, struct span note, uint64_t now_ms);
 
-/* What is recorded as the reason of a task for which that returned an error. */
+/* The reason to record for a task for which store_task_read() returned that error. */
 struct span store_set_aside_reason(int error);
 
-/* Says that a mailbox which has so much is full; the request then ends with -EDQUOT. */
+/* Sets the error text of a full mailbox; the request then ends with -EDQUOT. */
 void post_refuse(struct store_post *post, uint64_t messages, uint64_t bytes);
 
 /* Whether the report is about the start that a note records. */
 bool report_is_current(const struct store_report *report, const struct task_note *note);
-/* Says why it is not taken: -ESTALE or -EDQUOT. */
+/* Sets the error text of a refused report: -ESTALE or -EDQUOT. */
 void report_refuse(struct store_report *report, int status);
 
-/* -ENOENT: there is no such room.  -E2BIG: the shard has as many as it may. */
+/* Set error texts.  -ENOENT: no such room.  -E2BIG: the shard has as many rooms as it may. */
 void room_refuse_missing(struct store_request *request, struct span name);
 void room_refuse_more(struct store_request *request, uint32_t shard);
-/* -ESTALE: the room goes on from another number than `begin`. */
+/* Sets the error text.  -ESTALE: the room's next number is not `begin`. */
 void room_refuse_begin(struct store_room_append *append);
-/* Whether a reader that asks for `from` (0: for whatever is there) misses something. */
+/* Whether entries are missing for a reader that asks for `from` (0: from the first one available). */
 bool room_is_gap(uint64_t from, uint64_t first, uint64_t last);
 
-/* Says that the shard does not have the chunk before; the request then ends with -EAGAIN. */
+/* Sets the error text of a chunk whose predecessor the shard does not have; the request then ends with -EAGAIN. */
 void import_refuse(struct store_import *import);
 
 /* --- schedules.c --- */
 
-/* What a request makes of a record, which is then to be stored if it has CHANGED; `is_there`: it is what is stored. */
+/* Applies a request to a schedule; the caller stores it if the result is CHANGED.  `is_there`: `schedule` is the stored
+ * one. */
 enum store_schedule_change schedule_change(
         const struct store_schedule_set *set, bool is_there, struct store_schedule *schedule);
-/* What is to be done about a time.  `is_alive`: the task of the last one is not over. */
+/* Decides what to do about a due time.  `is_alive`: the schedule's last task has not ended. */
 enum store_fired fire_decide(const struct store_schedule *stored, const struct store_fire *fire, bool is_alive);
-/* What was done about it by the last call. */
+/* What the last call did about that due time, for a repeated call. */
 enum store_fired fire_repeat(const struct store_schedule *stored, const struct store_fire *fire);
 
 /* --- the app's record: app.c --- */
 
-/* As it is stored.  What is not there is empty, and has its default but for `shards`. */
+/* The app's record as stored.  Absent fields are empty and get their defaults, except `shards`. */
 struct app_texts {
         struct span shards, max_members, id_layout, features, created;
 };
-/* Of one that is made: what the options say, and every feature that this build knows. */
+/* Fills in a new app's record: from the options, with every feature of this build switched on. */
 void app_init(struct store_app *app, uint32_t schema, const struct store_options *options);
-/* 0, or -EPROTO: it is not what Quiver writes; the text begins with `where`. */
+/* 0, or -EPROTO if the record is not Quiver's; the text begins with `where`. */
 int app_read(const char *where, const struct app_texts *texts, uint32_t schema, struct store_app *ret_app,
         struct error *error);
 void app_put_features(struct buffer *to, const struct store_app *app);
-/* 0, also if it is on already; -EINVAL: no name; -E2BIG. */
+/* 0, also if it is on already; -EINVAL: not a valid name; -E2BIG: too many. */
 int app_add_feature(struct store_app *app, struct span name);
-/* Whether whoever opens it may: it knows what is switched on, and names no other shards, ids and coordination. */
+/* Checks whether the opener may use the app: it knows all features that are on, and does not name other shards, ids or
+ * coordination. */
 int app_agree(const char *where, const struct store_app *app, const char *coordination,
         const struct store_options *options, struct error *error);
 
-/* The name a request's error text begins with: "submit", "advance", … */
+/* What a request's error text begins with: "submit", "advance", … */
 const char *store_op_name(unsigned op);
 
 #endif

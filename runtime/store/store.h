@@ -1,26 +1,25 @@
 /* store.h: where tasks live.  The contract that every driver meets and that tests/contract checks.
  *
- * This file: opening, submitting, and the hot path of an owner (acquire, advance, renew, release).
- * names.h: keys that wait for a name.  results.h: results and replies.  mail.h: mailboxes.  rooms.h: rooms.  reports.h:
- * what workers say.  admin.h: looking and intervening.  app.h: the app's record.  README.md: the same as tables and
- * Redis keys.
+ * This file: opening, submitting, and the hot path of an owner (acquire, advance, renew, release).  names.h: keys that
+ * wait for a name.  results.h: results and replies.  mail.h: mailboxes.  rooms.h: rooms.  reports.h: workers' reports.
+ * admin.h: inspection and repair.  app.h: the app's record.  README.md: the same as tables and Redis keys.
  *
  * Requests.  An operation is a struct embedded in its owner.  The owner zeroes it, fills the upper half and `done`, and
  * calls store_X().  done() is called exactly once, on the loop, never inside store_X(); then request.status is 0 or
- * -errno with request.error.text, and on 0 the lower half is filled.  What a reply points to lives until done()
- * returns.  What a request points to must live until done() is called.  Inside done() the request may be started again
- * or freed.  store_close() ends all that are under way with -ECANCELED.
+ * -errno with request.error.text, and on 0 the lower half is filled.  Memory that a reply points to lives until done()
+ * returns; memory that a request points to must live until done() is called.  Inside done() the request may be started
+ * again or freed.  store_close() ends all requests under way with -ECANCELED.
  *
  * Common errors: -EINVAL called wrongly; -ENOSPC, -EROFS, -EACCES, -EIO the store cannot write (nothing was changed;
  * try again later); -EBUSY others held the store for too long; -ETIMEDOUT, -ECONNRESET no answer: it may or may not
  * have happened; -ECANCELED.
  *
- * Cost.  Stated as "SQLite: … Redis: …": rows or commands touched, with n the number of things named in the request.
- * No operation on the hot path depends on the size of a backlog.  One call handles at most STORE_CALL_TASKS tasks and
+ * Cost.  Stated as "SQLite: … Redis: …": rows or commands touched, with n the number of items in the request.  No
+ * operation on the hot path depends on the size of a backlog.  One call handles at most STORE_CALL_TASKS tasks and
  * about STORE_CALL_BYTES bytes.
  *
  * Time is the store's, unix milliseconds: Redis TIME; for SQLite a clock that is set from the wall clock once per boot
- * and then runs with CLOCK_BOOTTIME.  Durations in requests are relative and the store adds its time. */
+ * and then runs with CLOCK_BOOTTIME.  Durations in requests are relative; the store adds its time. */
 #ifndef QUIVER_STORE_STORE_H
 #define QUIVER_STORE_STORE_H
 
@@ -34,20 +33,20 @@
 #include "task/note.h"
 
 #define STORE_CALL_TASKS      256u            /* outcomes, or claimed tasks, of one advance */
-#define STORE_CALL_FOLLOW_UPS 1024u           /* of all outcomes of one advance */
+#define STORE_CALL_FOLLOW_UPS 1024u           /* follow-ups of all outcomes of one advance */
 #define STORE_CALL_MERGED     256u            /* tasks that all outcomes of one advance merge into others */
-#define STORE_CALL_BYTES      (1024u * 1024u) /* exceeded only by a single task or outcome that is larger itself */
+#define STORE_CALL_BYTES      (1024u * 1024u) /* exceeded only by a single task or outcome that is larger by itself */
 #define STORE_SUBMIT_TASKS    1000u           /* tasks of one submit */
-#define STORE_PAYLOAD_MAX     (16u * 1024u * 1024u) /* what payload_max may be set to at most */
-#define STORE_NEVER           UINT64_MAX            /* a due time: nothing is due */
+#define STORE_PAYLOAD_MAX     (16u * 1024u * 1024u) /* upper bound of payload_max */
+#define STORE_NEVER           UINT64_MAX            /* as a due time: nothing is due */
 #define STORE_NONCE_SIZE      16u
 #define STORE_HOST_MAX        64u                /* bytes of a host's name */
 #define STORE_IDEMPOTENCY_MS  86400000u          /* how long a shard remembers an idempotency name: a day */
-#define STORE_START_MAX_MS    UINT64_C(86400000) /* a start is held for so long at most, unless it is renewed */
-#define STORE_MERGE_TASKS     16u   /* so many tasks of a key that is due come at once, if its head may be merged */
-#define STORE_MERGED_KEPT     1000u /* a shard remembers of so many tasks, the latest, into which one they were merged */
-#define STORE_MERGED_MS       UINT64_C(86400000) /* who waits for a merged task is led to the other for so long */
-#define STORE_WAITING_MS      30000u /* a waiting key whose owner never refills it comes back by itself after this */
+#define STORE_START_MAX_MS    UINT64_C(86400000) /* longest time that a start is valid unless it is renewed */
+#define STORE_MERGE_TASKS     16u   /* tasks of a due key that come with its head if the head may be merged */
+#define STORE_MERGED_KEPT     1000u /* merged tasks per shard for which their target is remembered, the latest */
+#define STORE_MERGED_MS       UINT64_C(86400000) /* how long a request for a merged task is redirected to its target */
+#define STORE_WAITING_MS      30000u             /* a waiting key whose owner never refills it is due after this time */
 
 struct store;
 struct store_app;
@@ -55,7 +54,7 @@ struct id_layout;
 struct store_prepared;
 struct uv_loop_s;
 
-/* The part that all requests begin with. */
+/* The common beginning of all requests. */
 struct store_request {
         void (*done)(struct store_request *request);
         int status;
@@ -68,7 +67,7 @@ struct store_request {
         unsigned op;
 };
 
-/* --- opening ----------------------------------------------------------------------------------------------------- */
+/* --- opening --- */
 
 /* Replaces the machine's clocks, in tests only. */
 struct store_clock {
@@ -89,18 +88,19 @@ struct store_options {
         const char *user, *password;                   /* Redis; NULL: none */
         const char *sentinel_user, *sentinel_password; /* for the Sentinels themselves */
         struct tls_files tls;                          /* rediss:// */
-        uint32_t wait_replicas; /* Redis: a submit or outcome counts when so many replicas have it, too */
-        /* The number of shards and the coordination URL are recorded when the store is made and are authoritative:
-         * whoever names others is refused with -EINVAL, both in the text.  0 and NULL: take what is recorded.  A URL
-         * with a server in common names the same coordination (base/url.h), and is recorded in place of the other. */
+        uint32_t wait_replicas; /* Redis: a submit is answered when this many replicas have it, too */
+        /* The number of shards and the coordination URL are recorded when the store is created, and the record is
+         * authoritative: an opener that names others is refused with -EINVAL and both values in the text.  0 and NULL:
+         * use the record.  A URL with a server in common names the same coordination (base/url.h), and replaces the
+         * recorded one. */
         uint32_t shards;
         const char *coordination;
-        /* How ids are laid out: recorded when the store is made; whoever names another layout is refused in the same
-         * way. NULL: take what is recorded, the standard snowflake in a new store. */
+        /* The layout of ids, recorded when the store is created; another layout is refused in the same way.  NULL: use
+         * the record, or the standard snowflake layout in a new store. */
         const struct id_layout *ids;
-        uint32_t max_members; /* of a host: recorded when the store is made; afterwards what is recorded decides */
-        bool may_create;      /* make it if it is not there; else -ENOENT */
-        bool is_host;         /* does the housekeeping (checkpoints); at least one opener should be one */
+        uint32_t max_members; /* hosts: recorded when the store is created; afterwards the record decides */
+        bool may_create;      /* create the store if it does not exist; otherwise -ENOENT */
+        bool is_host;         /* this opener does the housekeeping (checkpoints); at least one should */
         enum store_sync sync; /* SQLite */
         uint64_t payload_max; /* bytes; 0: 1 MiB */
         uint64_t backlog_max; /* tasks waiting in one shard (queued, delayed, side queues); 0: no limit */
@@ -108,65 +108,66 @@ struct store_options {
                 results_max; /* results kept in one shard; beyond that the oldest are dropped and counted.  0: 10 000 */
         uint64_t results_age_ms;         /* results older than this are dropped, too; 0: 1 day */
         uint64_t idempotency_max;        /* names that one shard remembers; 0: 1 000 000 */
-        uint8_t nonce[STORE_NONCE_SIZE]; /* our name for the doorbell.  All zero: it rings for rooms alone */
+        uint8_t nonce[STORE_NONCE_SIZE]; /* our nonce, for the doorbell.  All zero: only rooms ring */
         const struct store_clock *clock; /* NULL: the machine's */
         const struct store_bell *bell;   /* NULL: do not listen */
 };
 
-/* What the doorbell says.  It alone does not keep the loop alive; requests under way do.  A hint, on the loop: look at
- * the shard; a lost or spurious one harms nobody. */
+/* The doorbell's callbacks, on the loop.  They are hints: a lost or spurious one harms nobody.  Listening does not keep
+ * the loop alive; requests under way do. */
 struct store_bell {
-        void (*shard)(void *self, uint32_t shard); /* of one that we hold: new tasks, a due time, a control, a want */
-        void (*desired)(void *self);               /* the desired state has changed */
-        void (*mail)(void *self);                  /* a message is in our mailbox: store_mail_take() */
-        void (*wanting)(void *self);               /* some host wants help: store_wanting_list() */
-        void (*room)(void *self, uint32_t shard);  /* a room of that shard, which we follow, has a new entry */
-        void (*look)(void *self);                  /* rings may have been lost: look at everything */
+        void (*shard)(void *self,
+                uint32_t shard);     /* a shard that we hold has new tasks, a due time, a control, or is wanted */
+        void (*desired)(void *self); /* the desired state has changed */
+        void (*mail)(void *self);    /* a message is in our mailbox: store_mail_take() */
+        void (*wanting)(void *self); /* some host wants to borrow seats: store_wanting_list() */
+        void (*room)(void *self, uint32_t shard); /* a room of that shard, which we follow, has a new entry */
+        void (*look)(void *self);                 /* rings may have been lost: look at every shard and record */
         void *self;
 };
 
 struct store_open {
         struct store_request request;
-        struct store_options options; /* what it points to must live until done(), as always */
+        struct store_options options; /* its pointers must stay valid until done() */
 
-        struct store *store; /* use it from done() on */
+        struct store *store; /* valid from done() on */
 };
 
-/* What was found, for start-up lines and status.  Borrowed from the store. */
+/* Properties of an open store, for start-up lines and status.  Borrowed from the store. */
 struct store_info {
         const char *driver; /* "sqlite", "redis" */
         const char *app;
         const char *coordination; /* "" if none is recorded yet */
         const char *durability;   /* what a crash may lose, as a text for people */
-        const char *refuses;   /* why it takes no submits, and what to do, as of the last open, count or renewal; "": it
-                                  does */
-        const char *endangers; /* what may lose tasks there, and what to do, as of a host's last renewal; "": nothing */
+        const char *refuses;   /* why it takes no submits and what to do, as of the last open, count or renewal; "": it
+                                  takes them */
+        const char *endangers; /* what may lose tasks and what to do, as of a host's last renewal; "": nothing */
         uint32_t shards;
         const struct store_app *record; /* app.h; as last read */
-        bool ring_costs; /* a ring costs the store something: an advance that another follows says so (calls_again) */
-        uint32_t calls_max; /* how many advances to have under way at once: more would only wait at the store; 0: no
-                               limit */
+        bool ring_costs;    /* ringing is expensive, so an owner sets calls_again when its next advance follows soon */
+        uint32_t calls_max; /* the most advances worth having under way at once: more would only queue at the store; 0:
+                               no limit */
 };
 
-/* Opens or makes a store.  -ENOENT (not there), -EINVAL (disagrees with what is recorded), -EPROTO (not ours, of
- * another schema, or a host lacks a feature that is switched on), -ENOTSUP (a network file system; unknown scheme).
- * SQLite: a few statements, plus the schema if it is made.  Redis: connect, one HMGET; a host: SCRIPT LOAD. */
+/* Opens or creates a store.  -ENOENT (does not exist), -EINVAL (disagrees with the record), -EPROTO (not a Quiver
+ * store, another schema, or a host lacks a feature that is switched on), -ENOTSUP (a network file system; unknown
+ * scheme).
+ * SQLite: a few statements, plus the schema if it is created.  Redis: connect, one HMGET; a host: SCRIPT LOAD. */
 void store_open(struct uv_loop_s *loop, struct store_open *open);
 
-/* Ends everything under way and frees the store; `closed` is called on the loop when that is done.  Nothing is
- * released: an owner that wants its shards taken over at once releases them first. */
+/* Cancels all requests under way and frees the store, then calls `closed` on the loop.  Leases are not released: an
+ * owner that wants its shards taken over at once releases them first. */
 void store_close(struct store *store, void (*closed)(void *self), void *self);
 
-/* Sends the requests that were started in this turn of the loop.  They are sent without this call, too, but in the next
- * turn. */
+/* Sends the requests that were started in this turn of the loop.  Without this call they are sent in the next turn. */
 void store_flush(struct store *store);
 
 void store_info(const struct store *store, struct store_info *ret_info);
 
-/* --- submitting -------------------------------------------------------------------------------------------------- */
+/* --- submitting --- */
 
 struct store_submission {
-        /* id and submitted_ms may be empty: they are made.  A given id must end in the key's shard. */
+        /* Empty id and submitted_ms are filled in.  A given id must end in the key's shard. */
         struct envelope envelope;
         uint64_t delay_ms; /* start no sooner than this from now (store time); besides envelope.not_before_ms */
         /* Makes the item safe to repeat: a name of the client's, 1 to 255 bytes without control characters; empty:
@@ -226,16 +227,16 @@ enum store_wanted { STORE_NOT_WANTED, STORE_WANTED_PATIENT, STORE_WANTED_FIRM };
 
 /* One task as an owner gets it. */
 struct store_task {
-        /* Names the task in its shard.  The lane stands in the top bits (STORE_SEQ_LANE), below it a number that grows
-         * within the lane in order of arrival: sorted by seq, higher lanes come first and no key's order is broken. */
+        /* Identifies the task in its shard.  The lane is in the top bits (STORE_SEQ_LANE), below it a number that grows
+         * within the lane in order of arrival: sorted by seq, higher lanes come first and each key keeps its order. */
         uint64_t seq;
-        struct envelope envelope; /* id is always there; lane is the one it was claimed from */
-        struct span key;          /* what order is kept for: the envelope's key, or the id */
+        struct envelope envelope; /* id is always set; lane is the one it was claimed from */
+        struct span key;          /* the envelope's key, or the id if it has none */
         struct task_note note;
-        uint64_t busy_ms; /* note.holder may run it for so much longer, and nobody else starts its key; 0: no more */
-        /* Only from acquire and in-flight pages: its key is parked or held, or waits for a name; or a task of it that
-         * comes before this one waits in its side queue.  Do not start it: give it back with STORE_DIVERT, unless it is
-         * running here already. */
+        uint64_t busy_ms; /* how much longer note.holder may run it, while nobody else starts its key; 0: not at all */
+        /* Set only by acquire and in-flight pages: the key is parked, held or waits for a name, or an earlier task of
+         * it is in its side queue.  Do not start the task: return it with STORE_DIVERT, unless it is running here
+         * already. */
         bool is_key_waiting;
 };
 
@@ -248,7 +249,7 @@ struct store_task {
 struct store_page {
         struct store_task *tasks;
         uint32_t tasks_count;
-        bool has_more; /* ask store_in_flight() with after_seq = the last one's */
+        bool has_more; /* get the next page from store_in_flight() with after_seq = the last seq */
 };
 
 enum store_grant { STORE_GRANTED, STORE_BUSY, STORE_STALE };
@@ -265,25 +266,25 @@ enum store_grant { STORE_GRANTED, STORE_BUSY, STORE_STALE };
 struct store_acquire {
         struct store_request request;
         struct store_lease lease;
-        bool is_firm;        /* a want is firm: the holder is no member any more */
+        bool is_firm;        /* the holder is no longer a member, so the want is firm */
         uint64_t drain_ms;   /* how long a firm want lets the holder renew */
         uint32_t page_tasks; /* ≤ STORE_CALL_TASKS */
-        /* Stands beside the nonce in the lease's record, for people: 1 to STORE_HOST_MAX printable bytes.  Empty: what
-         * the record says of that nonce stays. */
+        /* Our host name, recorded in the lease for people: 1 to STORE_HOST_MAX printable bytes.  Empty: keeps the name
+         * that is recorded for that nonce. */
         struct span host;
 
         enum store_grant grant;
-        uint64_t busy_ms;                 /* BUSY: the lease ends then, if it is not renewed */
+        uint64_t busy_ms;                 /* BUSY: the holder's lease ends then unless it is renewed */
         uint8_t holder[STORE_NONCE_SIZE]; /* BUSY: who holds it */
         uint64_t stored_epoch;
         uint64_t call;    /* GRANTED: the last call's number */
-        uint64_t left_ms; /* GRANTED: the lease lasts so long from now */
-        bool is_recovery; /* GRANTED: the holder before us neither was us nor released */
+        uint64_t left_ms; /* GRANTED: remaining time of the lease */
+        bool is_recovery; /* GRANTED: the previous holder was another host and did not release the lease */
         struct store_page page;
         bool has_work;             /* queued or due tasks, or controls */
         bool has_names;            /* keys wait for names: store_names() says which */
         uint64_t next_due_ms;      /* from now; STORE_NEVER: nothing waits for a time */
-        uint64_t next_schedule_ms; /* unix time, of the hosts (schedules.h); STORE_NEVER: none fires */
+        uint64_t next_schedule_ms; /* unix time by the hosts' clocks (schedules.h); STORE_NEVER: none fires */
 };
 void store_acquire(struct store *store, struct store_acquire *acquire);
 
@@ -300,9 +301,9 @@ struct store_in_flight {
 };
 void store_in_flight(struct store *store, struct store_in_flight *in_flight);
 
-/* --- advance ----------------------------------------------------------------------------------------------------- */
+/* --- advance --- */
 
-/* A task that its owner says something about; all as it was claimed. */
+/* Identifies a task in an outcome; all fields as they were claimed. */
 struct store_ref {
         uint64_t seq;
         struct span id;
@@ -317,26 +318,26 @@ struct store_follow_up {
 };
 
 enum store_outcome_kind {
-        STORE_DONE,   /* gone; result and follow-ups appear in the same step */
+        STORE_DONE,   /* the task is removed; result and follow-ups appear in the same step */
         STORE_RETRY,  /* parks the key for delay_ms; the task stays its head */
         STORE_HOLD,   /* the key waits for a person; the task stays its head */
         STORE_DEAD,   /* kept among the dead, with `reason` */
         STORE_DIVERT, /* not started: goes to its key's side queue, at its place; costs nothing.  If it is the first
                          there, its key waits for `name`, or for delay_ms; a parked or held key stays so */
-        STORE_START,  /* it is about to run at `holder`: a durable mark; stays in flight.  The next outcome but a
-                         DIVERT or CHECKPOINT clears it */
-        STORE_INTERRUPTED, /* counted, the mark cleared; stays in flight */
+        STORE_START, /* about to run at `holder`: recorded durably; stays in flight.  The next outcome other than DIVERT
+                        or CHECKPOINT clears the record */
+        STORE_INTERRUPTED, /* counted, the recorded start cleared; stays in flight */
         STORE_CHECKPOINT,  /* the checkpoint is replaced; stays in flight */
         /* The tasks in `merged` end as merged into this one, which stays in flight, at its place, and gets the payload
          * of the last of them (envelope_merge()).  All of them are in flight, of its key, handler and lane, in order
          * behind it, and no other task of the key stands between them.  Who waits for the outcome of one of them gets
          * this one's. All or nothing: if one of them is not in flight any more, nothing of this outcome happens */
         STORE_MERGE,
-        STORE_MOVE, /* not started: goes to the tail of `lane`, with its note.  Its history says so */
+        STORE_MOVE, /* not started: goes to the tail of `lane` with its note; its history records the move */
 };
 
-/* What happened to one task.  A task that is not mentioned stays in flight as it is.  One that is not in flight any
- * more (cancelled while nobody owned the shard) is counted in `gone`, and nothing of its outcome is kept. */
+/* The outcome of one task.  A task without an outcome stays in flight unchanged.  If a task is no longer in flight
+ * (cancelled while nobody owned the shard), it is counted in `gone` and its outcome is dropped. */
 struct store_outcome {
         enum store_outcome_kind kind;
         struct store_ref task;
@@ -346,12 +347,11 @@ struct store_outcome {
         struct span error;   /* for the history */
         uint64_t delay_ms;   /* RETRY; DIVERT: the key's head comes back then at the latest */
         struct span name;    /* DIVERT: what its key waits for instead of a time (names.h); empty: a time */
-        struct span holder;  /* START: who runs it, a nonce in hexadecimal digits or a worker's name */
-        uint64_t until_ms;   /* START: from now; nobody else starts its key before.  0: no such time.  Cut to
+        struct span holder;  /* START: who runs it: a nonce in hexadecimal digits, or a worker's name */
+        uint64_t until_ms;   /* START: how long nobody else starts its key; 0: no limit recorded.  At most
                                 STORE_START_MAX_MS */
-        uint32_t
-                refill; /* DONE, DEAD, MERGE: take so many more of the key's tasks from its side queue, if it has one */
-        bool is_suspect;    /* INTERRUPTED: remember that it must run alone */
+        uint32_t refill;     /* DONE, DEAD, MERGE: take up to this many tasks from the key's side queue */
+        bool is_suspect;     /* INTERRUPTED: remember that it must run alone */
         bool is_debounce;   /* DIVERT: its key waits for delay_ms so that others join it; remember that it has waited */
         bool has_result;    /* DONE */
         struct span result; /* DONE: to the reply if reply_ms is set, else to the shard's results */
@@ -360,10 +360,10 @@ struct store_outcome {
         uint32_t follow_ups_count;
         const struct store_ref *merged; /* MERGE, in order; all outcomes of a call: ≤ STORE_CALL_MERGED */
         uint32_t merged_count;
-        enum lane lane; /* MOVE: where to, another one than it is in */
+        enum lane lane; /* MOVE: the target lane, which differs from the current one */
 };
 
-/* How the reason of a key begins that waits because its first task's handler said LATER. */
+/* Beginning of the reason of a key that waits because its first task's handler said LATER. */
 #define STORE_SAID_LATER "the handler said later"
 
 enum store_control_verb {
@@ -379,20 +379,21 @@ enum store_control_verb {
         CONTROLS
 };
 
-/* Something a person asked for, or a worker said.  The store has already done its part; the owner does its own: on
- * CANCEL of a task that it holds, stop it and answer DEAD unless it was DONE first; on SCHEDULES, list those of the
- * shard anew; on MOVE of a task that has not started, answer MOVE, and nothing if it has; on HOLD, start no more of the
- * key's tasks and divert those it has; on HEARTBEAT and OUTCOME, what the worker says (reports.h), if its start is
- * still the current one. */
+/* A person's request or a worker's report.  The store has done its part already; the owner's part is:
+ *   CANCEL: stop the task if it is held here, and answer DEAD unless it was DONE first;
+ *   HOLD: start no more of the key's tasks, and divert those that are here;
+ *   SCHEDULES: list the shard's schedules again;
+ *   MOVE: answer MOVE if the task has not started, otherwise nothing;
+ *   HEARTBEAT, OUTCOME: apply the worker's report (reports.h) if its start is still the current one. */
 struct store_control {
         enum store_control_verb verb;
         struct span key;   /* HEARTBEAT, OUTCOME: empty */
         struct span id;    /* CANCEL, MOVE, HEARTBEAT, OUTCOME */
-        uint64_t seq;      /* the same */
-        struct span start; /* HEARTBEAT, OUTCOME: as it was said */
-        struct span data;  /* the same; MOVE: the name of the lane */
+        uint64_t seq;      /* CANCEL, MOVE, HEARTBEAT, OUTCOME */
+        struct span start; /* HEARTBEAT, OUTCOME: the start as the worker named it */
+        struct span data;  /* HEARTBEAT, OUTCOME: the report; MOVE: the name of the lane */
 };
-/* Of one advance; of HEARTBEAT and OUTCOME no more than STORE_CALL_BYTES, but always one. */
+/* Controls per advance; HEARTBEAT and OUTCOME also at most STORE_CALL_BYTES together, but always one. */
 #define STORE_CALL_CONTROLS 64u
 
 /* Commits outcomes, renews the lease and claims more, in one step.  In this order: the fence; controls; outcomes; tasks
@@ -416,9 +417,9 @@ struct store_advance {
         uint64_t call;
         const struct store_outcome *outcomes;
         uint32_t outcomes_count; /* ≤ STORE_CALL_TASKS */
-        uint32_t want[LANES];    /* claim at most so many of each lane; all together cut to STORE_CALL_TASKS */
-        uint32_t want_bytes;     /* claim about so many bytes, but always one task; 0: STORE_CALL_BYTES */
-        /* The owner makes another call within moments, whatever comes: what changes before that need not ring. */
+        uint32_t want[LANES];    /* most tasks to claim per lane; their sum is cut to STORE_CALL_TASKS */
+        uint32_t want_bytes;     /* bytes to claim, approximately, but always one task; 0: STORE_CALL_BYTES */
+        /* The owner makes another call within moments in any case, so changes before that need not ring. */
         bool calls_again;
 
         enum store_verdict verdict;
@@ -428,15 +429,15 @@ struct store_advance {
         uint32_t controls_count;
         uint32_t gone;      /* outcomes of tasks that are no longer in flight */
         uint32_t set_aside; /* tasks that claiming made dead */
-        /* More of that lane can be claimed: call again, with room for it.  Also true of a lane without room in this
-         * call whose tasks are queued, or are the heads of keys that are due. */
+        /* More tasks of that lane can be claimed: call again when there is room.  Also set for a lane without room in
+         * this call that has queued tasks, or heads of due keys. */
         bool has_more[LANES];
         bool has_due_waiting; /* keys are due, but their lane had no room */
         bool has_outbox;      /* follow-ups for other shards wait: call store_forward() */
-        uint64_t next_due_ms; /* from now; STORE_NEVER: nothing waits for a time, but for what has_more tells of */
+        uint64_t next_due_ms; /* from now; STORE_NEVER: nothing waits for a time, apart from has_more */
         enum store_wanted wanted;
         bool is_refused;  /* a firm want's drain time is over: not renewed, nothing claimed */
-        uint64_t left_ms; /* the lease lasts so long from now; 0: expired, though nobody has taken it */
+        uint64_t left_ms; /* remaining time of the lease; 0: expired, though nobody has taken it */
 
         struct store_prepared *prepared; /* private: one per follow-up of all outcomes, in order */
 };
@@ -446,7 +447,7 @@ static inline bool store_has_more(const struct store_advance *advance)
         return advance->has_more[LANE_HIGH] || advance->has_more[LANE_NORMAL] || advance->has_more[LANE_LOW];
 }
 
-/* Renews many shards.  Not numbered: a late one does no more than a renewal.
+/* Renews many shards.  Renewals are not numbered: a late one does no harm.
  * SQLite: 1 row each, one transaction.  Redis: one script each, pipelined. */
 struct store_renewal {
         struct store_lease lease;
@@ -463,24 +464,25 @@ struct store_renew {
         struct store_renewal *items;
         uint32_t items_count;
 
-        uint64_t desired_version; /* of the desired state: read it if it is not the one you know */
+        uint64_t desired_version; /* version of the desired state: read it again if this differs from the known one */
 };
 void store_renew(struct store *store, struct store_renew *renew);
 
-/* Gives a shard back; its in-flight tasks stay for the next owner.  A numbered call.  Whoever does not know the last
- * call's number (a guard) acquires with the same nonce and epoch first.
+/* Releases a shard; its in-flight tasks stay for the next owner.  A numbered call.  A caller that does not know the
+ * last call's number (a guard) acquires with the same nonce and epoch first.
  * SQLite: 1 row.  Redis: one script. */
 struct store_release {
         struct store_request request;
         struct store_lease lease;
         uint64_t call;
-        bool is_death; /* by a guard: the lease ends now, and the next owner is told that it recovers */
+        bool is_death; /* by a guard: the lease ends now, and the next owner gets is_recovery */
 
         enum store_verdict verdict;
 };
 void store_release(struct store *store, struct store_release *release);
 
-/* Sends what waits in a shard's outbox to its targets, in order, each exactly once however often this is repeated.
+/* Sends the entries of a shard's outbox to their target shards, in order, each exactly once however often this is
+ * repeated.
  * SQLite: nothing to do, advance puts follow-ups into their shards itself.  Redis: read, one script per target, one to
  * forget. */
 struct store_forward {

@@ -38,10 +38,10 @@ struct death {
         const struct ring_fault_view *faults; /* one per seat; kind FAULT_NONE if the seat has no record */
 
         /* For the text only (blame_text.h); all may be NULL. */
-        const struct ring_fault_view *thread_fault; /* of a thread that is no seat's; kind FAULT_NONE: there is none */
+        const struct ring_fault_view *thread_fault; /* record of a plugin's own thread; kind FAULT_NONE: none */
         const char *const *traces; /* backtraces that were made readable: one per seat, and that of thread_fault; an
                                     * element is NULL if the backtrace stays as the runner wrote it */
-        const char *trace_note;    /* what is missing in them */
+        const char *trace_note;    /* what the traces lack */
         const char *core_note;     /* where a core dump may be */
         const struct stderr_tail *tail; /* what the process wrote last */
         const char *label;              /* the plugin's file, whose frames matter more than others */
@@ -59,12 +59,11 @@ struct blamed {
         bool is_suspect;
 };
 
-/* Whether it is the record of a seat that the host's SIGABRT made write its backtrace (runner/fault.h): not a crash. */
+/* Whether the record is the backtrace that a seat wrote on the host's SIGABRT (runner/fault.h): not a crash. */
 bool blame_was_told(const struct ring_fault_view *fault);
 
 /* Decides for all tasks that were running.  `killed` is why the host killed the runner, BLAME_NOTHING if it did not;
- * `is_solo` means that the runner ran a suspect alone, or
- * several of one key (batch.same_key). */
+ * `is_solo`: the runner ran a suspect alone, or several of one key (batch.same_key). */
 void blame(struct blamed *running, size_t count, const struct death *death, enum blame_why killed, bool is_solo);
 
 #endif

@@ -24,15 +24,14 @@ __attribute__((format(printf, 2, 3))) static void put(struct draft *d, const cha
         d->used = n < 0 ? d->used : d->used + (size_t)n < d->size ? d->used + (size_t)n : d->size - 1;
 }
 
-/* --- the last words --------------------------------------------------------------------------------------------------
- */
+/* --- the last words --- */
 
 static const char *cause_on_stderr(const struct death *death, uint64_t since_ms)
 {
         return death->tail ? stderr_tail_cause(death->tail, since_ms) : "";
 }
 
-/* What the text says already, as the C library's complaint that is part of the fault record, is left out. */
+/* Skips lines that the text already has, such as the C library's message from the fault record. */
 static void put_stderr(struct draft *d, const struct death *death, uint64_t since_ms)
 {
         const char *line;
@@ -43,8 +42,7 @@ static void put_stderr(struct draft *d, const struct death *death, uint64_t sinc
         }
 }
 
-/* --- the backtrace ---------------------------------------------------------------------------------------------------
- */
+/* --- the backtrace --- */
 
 static bool is_plugins(const char *line, size_t size, const char *label)
 {
@@ -53,7 +51,7 @@ static bool is_plugins(const char *line, size_t size, const char *label)
         return memmem(line, size, mark, strlen(mark)) != NULL;
 }
 
-/* The lines of a trace, and which of them are the plugin's own. */
+/* The number of lines of a trace, and which of them are the plugin's. */
 struct trace_shape {
         size_t lines, first, last; /* first and last line of the plugin; `lines`: there is none */
 };
@@ -81,7 +79,8 @@ static void put_left_out(struct draft *d, size_t count)
                 put(d, "\n(%zu frame%s of libraries)", count, count == 1 ? "" : "s");
 }
 
-/* How a library got from the plugin's call to abort() is the same in every trace, and so is who called the plugin. */
+/* Shows the plugin's frames and a few above: the library's way from there to abort(), and the frames that called the
+ * plugin, are the same in every trace. */
 static void put_trace(struct draft *d, const char *trace, const struct death *death)
 {
         struct trace_shape s = shape_of(trace, death->label);
@@ -101,7 +100,7 @@ static void put_trace(struct draft *d, const char *trace, const struct death *de
                 put(d, "\n(%s)", death->core_note);
 }
 
-/* The seat's backtrace, or that of a thread which is no seat's. */
+/* The backtrace of a seat's record or of thread_fault, readable if possible. */
 static const char *trace_of(const struct death *death, const struct ring_fault_view *f)
 {
         size_t i = f == death->thread_fault ? death->seats : (size_t)(f - death->faults);
@@ -109,8 +108,7 @@ static const char *trace_of(const struct death *death, const struct ring_fault_v
         return readable ? readable : f->text + f->cause_size;
 }
 
-/* --- what happened ---------------------------------------------------------------------------------------------------
- */
+/* --- what happened --- */
 
 static const char *oom_text(enum oom_finding oom)
 {
@@ -152,7 +150,7 @@ static void put_end(struct draft *d, const struct death *death, uint64_t since_m
                 put(d, ", not by exit(): by _exit(), or by a library that gave up");
 }
 
-/* The first line of what the record says about the cause goes to the end of the line that it belongs to. */
+/* Puts the signal or exit, and the first line of the record's cause on the same line. */
 static void put_fault(struct draft *d, const struct ring_fault_view *f, const struct death *death, uint64_t since_ms)
 {
         int first = (int)strcspn(f->text, "\n");
@@ -177,7 +175,7 @@ static void put_fault(struct draft *d, const struct ring_fault_view *f, const st
                 put(d, ": %s", cause);
 }
 
-/* The record that tells why: the seat's own, or that of a thread which is no seat's; NULL: none does. */
+/* The seat's fault record, or else that of a plugin's own thread; NULL: neither exists. */
 static const struct ring_fault_view *fault_for(const struct death *death, uint32_t seat)
 {
         if (seat < death->seats && death->faults[seat].kind != FAULT_NONE)
@@ -200,7 +198,7 @@ static void put_death(struct draft *d, uint32_t seat, uint64_t since_ms, const s
                 put_trace(d, trace_of(death, f), death);
 }
 
-/* The seat's backtrace at the host's SIGABRT. */
+/* Adds the backtrace that the seat wrote on the host's SIGABRT. */
 static void put_last_stand(struct draft *d, uint32_t seat, uint64_t since_ms, const struct death *death)
 {
         if (!death)

@@ -9,8 +9,8 @@
 #include "base/memory.h"
 #include "base/strings.h"
 
-/* Where the kernel puts a core dump, if the runner was allowed one.  Whether it wrote one it tells nobody but the
- * parent that waits, and libuv does not pass that on. */
+/* Notes where the kernel puts a core dump, if the runner was allowed one.  Whether one was written is only in the wait
+ * status, which libuv does not pass on. */
 static void note_core(struct ending *e, const struct process *p, const struct runner_start *start)
 {
         char pattern[160] = "";
@@ -96,7 +96,7 @@ bool ending_put_request(struct ending *e, const char *plugin, struct buffer *req
         return e->lines_asked > 0;
 }
 
-/* What a terminal or a log should not get; the names in it come from the runner. */
+/* Replaces control characters: the names come from the runner, and terminals and logs show them. */
 static void put_plain(struct buffer *to, const char *text)
 {
         for (; *text; text++) {

@@ -1,7 +1,7 @@
-/* ending.h: all that is known about how a runner ended, from the moment when its process was reaped until the tasks
- * that it concerns have been told.
+/* ending.h: all that is known about how a runner ended, from when its process is reaped until its tasks are settled.
  *
- * In between its backtraces may be made readable (explainer.h).  The tasks wait for that; nothing else does. */
+ * In between its backtraces may be made readable (explainer.h).  Only the tasks that the runner was running wait for
+ * that. */
 #ifndef QUIVER_HOST_POOL_ENDING_H
 #define QUIVER_HOST_POOL_ENDING_H
 
@@ -24,32 +24,32 @@ struct ending_task {
 };
 
 struct ending {
-        struct ending *prev, *next; /* of those that wait for an explanation */
+        struct ending *prev, *next; /* list of endings that wait for an explanation */
         void *owner;
-        struct death death;             /* what of it is a pointer points to the rest */
-        struct ring_fault_view *faults; /* one per seat, and that of a thread which is no seat's */
+        struct death death;             /* its pointers point to the other fields */
+        struct ring_fault_view *faults; /* one per seat, then one for a plugin's own thread */
         char **traces;
         char *trace_note;
         char core_note[ENDING_CORE_NOTE];
-        size_t lines_asked; /* of all backtraces that were asked about */
+        size_t lines_asked; /* lines of all backtraces in the request */
         size_t traces_asked;
         struct stderr_tail tail;
         struct ending_task *tasks;
         size_t tasks_count;
-        struct process *process; /* a runner that was never ready: its end is told when it is explained; else NULL */
+        struct process *process; /* set if the runner was never ready: its end is reported once it is explained */
         bool is_init_timeout;
 };
 
-/* Copies what the process left behind. */
+/* Copies fault records, standard error and exit status of a reaped process. */
 struct ending *ending_new(const struct process *p, uint32_t seats, const struct runner_start *start);
 void ending_free(struct ending *e);
 
-/* A place for one more task; valid until the next one. */
+/* Adds a task for the caller to fill in; valid until the next call. */
 struct ending_task *ending_add_task(struct ending *e);
 
-/* A request about its backtraces (backtrace/backtrace.h); false: there is nothing to ask. */
+/* Writes the request that explains its backtraces (backtrace/backtrace.h); false: it has none. */
 bool ending_put_request(struct ending *e, const char *plugin, struct buffer *request);
-/* Takes the answer to that request.  One that does not fit is ignored. */
+/* Takes the answer to that request.  An answer that does not match the request is ignored. */
 void ending_explain(struct ending *e, struct span answer);
 
 #endif

@@ -17,19 +17,18 @@
 #define LIMIT_MS 3000
 
 struct explainer_job {
-        struct explainer *explainer; /* NULL: it is closed */
+        struct explainer *explainer; /* NULL: the explainer is closed */
         struct explainer_job *prev, *next;
         struct buffer request;
-        explainer_fn *done; /* NULL: nobody waits any more */
+        explainer_fn *done; /* NULL: called already */
         void *arg;
         int request_fd, answer_fd;
         uv_process_t process;
         uv_timer_t timer;
-        unsigned handles; /* that are not closed yet */
+        unsigned handles; /* libuv handles that are not closed yet */
 };
 
-/* --- what was asked before ------------------------------------------------------------------------------------------
- */
+/* --- what was asked before --- */
 
 static struct explained *find(struct explainer *e, const struct buffer *request)
 {
@@ -51,7 +50,7 @@ struct span explainer_find(struct explainer *e, const struct buffer *request)
         return (struct span){ (const char *)x->answer.data, x->answer.size };
 }
 
-/* Takes both. */
+/* Takes the contents of both, replacing the least recently used entry. */
 static void remember(struct explainer *e, struct buffer *request, struct buffer *answer)
 {
         struct explained *oldest = &e->cache[0];
@@ -64,8 +63,7 @@ static void remember(struct explainer *e, struct buffer *request, struct buffer 
         *request = *answer = (struct buffer){ 0 };
 }
 
-/* --- one process ----------------------------------------------------------------------------------------------------
- */
+/* --- one process --- */
 
 static void close_fd(int *fd)
 {
@@ -102,7 +100,7 @@ static void on_exited(uv_process_t *process, int64_t exit_status, int term_signa
         struct explainer_job *job = process->data;
         struct explainer *e = job->explainer;
         struct buffer answer = { 0 };
-        /* What it started goes with it. */
+        /* Kills its whole process group. */
         (void)kill(-process->pid, SIGKILL);
         if (!e) {
                 close_job(job);
@@ -175,7 +173,7 @@ bool explainer_ask(struct explainer *e, struct buffer *request, explainer_fn *do
                         job->handles--;
                 else
                         uv_close((uv_handle_t *)&job->process, on_closed);
-                job->request = (struct buffer){ 0 }; /* the caller's again */
+                job->request = (struct buffer){ 0 }; /* returned to the caller */
                 uv_close((uv_handle_t *)&job->timer, on_closed);
                 return false;
         }

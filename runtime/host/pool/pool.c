@@ -89,8 +89,7 @@ bool pool_is_empty(const struct pool *pool)
         return pool_is_idle(pool);
 }
 
-/* --- actions and lists -----------------------------------------------------------------------------------------------
- */
+/* --- actions and lists --- */
 
 struct pool_action *pool_act(struct pool_actions *actions, enum pool_action_kind kind, struct pool_runner *runner)
 {
@@ -150,7 +149,7 @@ void pool_unhand(struct pool_task *task, uint64_t now_ms)
                 runner->idle_ms = now_ms;
 }
 
-/* The last that waits in one of the lanes before `end`; NULL: none does. */
+/* The last waiting task of the lanes before `end`; NULL. */
 static struct pool_task *last_before(const struct pool *pool, unsigned end)
 {
         struct pool_task *last = NULL;
@@ -194,7 +193,7 @@ void pool_unqueue(struct pool *pool, struct pool_task *task)
                 return;
         }
         struct pool_task **last = &pool->waiting_last[task->lane];
-        struct pool_task *end; /* of all that wait: it is not kept */
+        struct pool_task *end; /* end of the whole list, which is not tracked */
         pool->waiting_of[task->lane]--;
         pool->waiting_count--;
         if (*last == task)
@@ -250,7 +249,7 @@ static void take_back_all(struct pool *pool, struct pool_actions *actions)
                         pool_act(actions, ACTION_TAKE_BACK, t->runner)->task = t;
 }
 
-/* A task, and before it all that follow it in its run: they must not start without it. */
+/* Takes back a task, after all tasks that follow it in its run: they must not start without it. */
 static void take_back(struct pool_task *task, struct pool_actions *actions)
 {
         struct pool_task *last = task;
@@ -286,8 +285,7 @@ static void resume(struct pool *pool)
         pool_lift(pool);
 }
 
-/* --- events ----------------------------------------------------------------------------------------------------------
- */
+/* --- events --- */
 
 static void offer_one(struct pool *pool, struct pool_task *before, struct pool_task *task, uint64_t now_ms)
 {
@@ -305,14 +303,15 @@ static void offer_one(struct pool *pool, struct pool_task *before, struct pool_t
         }
 }
 
-/* Behind which of those that wait a task belongs: the last of its lane, or of the urgent ones of its lane. */
+/* The waiting task that `task` belongs behind: the last of its lane, or the last urgent one of its lane if it is
+ * urgent. */
 static struct pool_task *place_of(const struct pool *pool, const struct pool_task *task)
 {
         if (!task->is_urgent)
                 return last_before(pool, task->lane + 1);
         struct pool_task *before = last_before(pool, task->lane);
         struct pool_task *next = before ? before->next : pool->waiting;
-        /* What follows an urgent one goes with it. */
+        /* Followers of an urgent task are urgent, too. */
         for (; next && next->lane == task->lane && next->is_urgent; next = next->next)
                 before = next;
         return before;

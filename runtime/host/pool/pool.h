@@ -46,10 +46,10 @@ struct pool_task {
         struct ring_task task; /* set by the caller; valid until the task is settled */
         bool is_suspect;       /* set by the caller: run the task alone in a new runner */
         bool is_follower;      /* set by the caller: it runs in the same call as the task before it, or not at all */
-        bool is_borrowed;      /* set by the caller: another host's task, and no struct claimed */
+        bool is_borrowed;      /* set by the caller: the task is another host's; it is not part of a struct claimed */
         bool is_urgent; /* set by the caller: its key has waited for the store, so others of its lane let it pass */
         enum lane lane; /* set by the caller: runners get those of higher lanes first */
-        struct pool_task *run_next; /* set by the caller: the one that follows it; used when it is offered */
+        struct pool_task *run_next; /* set by the caller: the next task of its run; read when it is offered */
         void *owner;
         struct pool_io *pool_io; /* set by pool_io: the pool that has the task */
 
@@ -57,13 +57,13 @@ struct pool_task {
         struct pool_task *prev, *next;
         struct pool_runner *runner; /* NULL: the task waits */
         uint64_t ticket;            /* set by pool_io when the task was submitted to the ring */
-        bool is_ending;             /* set by pool_io: its runner is gone, and it is settled when that is explained */
-        int32_t pid;                /* set by pool_io: of the runner that it was submitted to last; 0: none yet */
+        bool is_ending;             /* set by pool_io: its runner is gone; it is settled once the ending is explained */
+        int32_t pid;                /* set by pool_io: the runner that it was submitted to last; 0: none yet */
         uint32_t saved_version;     /* set by pool_io: version of the checkpoint that was passed on last */
         uint64_t offered_ms, handed_ms;
         uint64_t stopped_ms; /* when the stop flag was raised; 0: not raised */
         enum blame_why why;  /* why the task is to stop; BLAME_NOTHING: it is not */
-        bool is_recalled;    /* set by the owner, too: it wants the task back, unless it has started */
+        bool is_recalled;    /* also set by the owner: the task is wanted back unless it has started */
 };
 
 enum runner_state { RUNNER_NONE, RUNNER_STARTING, RUNNER_READY, RUNNER_RETIRING, RUNNER_DYING };
@@ -89,13 +89,13 @@ struct pool_runner {
 
 /* Why a runner has ended. */
 enum runner_exit {
-        EXIT_RETIRED, /* It had nothing more to do, or had done its share. */
-        EXIT_HOST,    /* The host ended it: it stops, reloads, or interrupts a task. */
-        EXIT_START,   /* It did not become ready. */
-        EXIT_TIMEOUT, /* A task ran past its timeout, or without progress, and did not stop. */
-        EXIT_CRASHED, /* A signal ended it, or it overwrote the shared memory. */
-        EXIT_KILLED,  /* SIGKILL, and not by its host. */
-        EXIT_EXITED,  /* The plugin called exit(). */
+        EXIT_RETIRED, /* it was idle, or had run max_tasks */
+        EXIT_HOST,    /* the host ended it: to stop, to reload, or to interrupt a task */
+        EXIT_START,   /* it did not become ready */
+        EXIT_TIMEOUT, /* a task ran past its timeout or stalled, and did not stop */
+        EXIT_CRASHED, /* a signal ended it, or it overwrote the shared memory */
+        EXIT_KILLED,  /* a SIGKILL that the host did not send */
+        EXIT_EXITED,  /* the plugin called exit() */
         RUNNER_EXITS
 };
 
@@ -106,9 +106,9 @@ struct pool {
         bool has_many;               /* the plugin has handle_many(); known after the first READY */
         struct pool_runner *runners; /* one slot per process, and a last one for suspects; never shrinks */
         uint32_t runners_count;
-        struct pool_task *waiting;             /* by lane, and in each in the order in which they came */
-        struct pool_task *waiting_last[LANES]; /* the last of each lane; NULL: it has none */
-        uint32_t waiting_of[LANES];            /* how many of each */
+        struct pool_task *waiting;             /* waiting tasks, higher lanes first, then in order of arrival */
+        struct pool_task *waiting_last[LANES]; /* the last waiting task of each lane; may be NULL */
+        uint32_t waiting_of[LANES];            /* waiting tasks per lane */
         struct pool_task *suspects, *suspects_last;
         uint32_t waiting_count, suspects_count;
         enum pool_state state;
@@ -124,7 +124,7 @@ struct pool {
 };
 
 enum pool_event_kind {
-        POOL_OFFERED,    /* task, and those that follow it */
+        POOL_OFFERED,    /* task, with the run behind it */
         POOL_READY,      /* runner; has_many */
         POOL_ANSWERED,   /* runner, task, reply */
         POOL_TAKEN_BACK, /* task: taken back from the ring before it started */
@@ -209,22 +209,22 @@ void pool_actions_free(struct pool_actions *actions);
  * as they are.  Must not be called within a step, because `runners` may move. */
 void pool_set_policy(struct pool *pool, const struct pool_policy *policy);
 
-/* How many more tasks of that lane to offer: somewhat more than the runners can start at once, so that none waits for
- * the loop.  What waits in lower lanes takes no room from it. */
+/* How many more tasks of that lane to offer: somewhat more than the runners can start at once, so that no seat waits
+ * for the loop.  Tasks that wait in lower lanes take no room from it. */
 uint32_t pool_room(const struct pool *pool, enum lane lane);
 bool pool_has_room(const struct pool *pool);
-/* How many tasks of one key may be offered as one run: a task and those that follow it in the same call, in order. */
+/* How many tasks of one key may be offered as one run. */
 uint32_t pool_run_max(const struct pool *pool);
 /* How many more tasks would start at once if they were offered. */
 uint32_t pool_free_seats(const struct pool *pool);
-/* How many seats have nothing to do, also those of runners that are yet to be started: what other hosts could have. */
+/* How many seats are idle, including those of runners that can still be started: what other hosts may borrow. */
 uint32_t pool_spare_seats(const struct pool *pool);
-/* How many runners it would take for one more seat; 0: all of them have been started. */
+/* How many runners are needed in total for one more seat; 0: all are started, or one is starting. */
 uint32_t pool_runners_for_more(const struct pool *pool);
-/* It has tasks that wait or run. */
+/* Whether tasks wait or run. */
 bool pool_has_tasks(const struct pool *pool);
 
-/* Why it has ended so; before POOL_GONE. */
+/* Why a runner has ended.  Call it before POOL_GONE is posted. */
 enum runner_exit pool_exit_of(const struct pool_runner *runner, int signal);
 
 /* Handles one event.  Clears `actions`, then fills it. */

@@ -9,8 +9,8 @@
 #include "host/pool/pool_call.h"
 #include "host/pool/pool_io_private.h"
 
-/* A seat that gives up waiting may ask again while its call before is still under way.  A runner that does so on
- * purpose gets no more than this many for each seat. */
+/* A seat that gives up waiting may call again while its previous call is still under way.  This bounds the calls per
+ * seat of a runner that does so on purpose. */
 #define CALLS_OF_A_SEAT 4u
 
 static bool reply(struct process *p, uint32_t seat, uint32_t word, int status, uint64_t first, uint64_t second)
@@ -30,7 +30,7 @@ bool pool_call_answer(struct pool_call *call, int status, uint64_t number, uint6
         return is_awaited;
 }
 
-/* The word of the latest call of the seat that is under way, and how many there are. */
+/* The word of the seat's latest call under way, and how many calls it has. */
 static uint32_t latest_of(const struct process *p, uint32_t seat, uint32_t *ret_count)
 {
         uint32_t word = 0;

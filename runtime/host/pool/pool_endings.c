@@ -1,8 +1,8 @@
-/* pool_endings.c: what a pool does with a runner that has ended: it lets its backtraces be made readable, and then
- * tells the tasks that it concerns.
+/* pool_endings.c: handles a runner that has ended: has its backtraces made readable, and then settles its tasks.
  *
- * The pool itself is told at once, so that other tasks do not wait: only those whose start has ended keep their place
- * until the explanation is there.  A runner that was never ready has none; its end is told with the explanation. */
+ * The pool learns of the end at once, so other tasks do not wait; only tasks that the runner was running keep their
+ * place until the explanation is there.  A runner that was never ready has no tasks; its end is reported with the
+ * explanation. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,7 +74,7 @@ static struct pool_runner *runner_of(struct pool_io *io, const struct process *p
         return NULL;
 }
 
-/* Tells the pool that the process is gone.  What it settles meanwhile is kept in the ending. */
+/* Posts POOL_GONE.  do_settle() keeps the tasks that it settles in the ending. */
 static void post_gone(struct pool_io *io, struct ending *e, struct process *p)
 {
         struct pool_runner *runner = runner_of(io, p);
@@ -115,7 +115,7 @@ static void on_explained(void *arg, struct span answer)
         tell(io, e);
 }
 
-/* Whether any task or person is told what the backtraces say. */
+/* Whether the backtraces will appear in a task's history or a report. */
 static bool is_worth_explaining(const struct ending *e)
 {
         bool is_worth = e->process && !e->is_init_timeout;

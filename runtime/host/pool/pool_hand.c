@@ -158,7 +158,7 @@ static void hand(
                 look_by(runner, now_ms + POOL_STUCK_MS);
 }
 
-/* The first suspect, and those that follow it.  What a ring has no room for is given back by POOL_FULL. */
+/* Number of tasks in the first suspect's run.  POOL_FULL gives back what does not fit into the ring. */
 static uint32_t suspects_count(const struct pool *pool)
 {
         uint32_t count = 1;
@@ -193,8 +193,8 @@ static bool may_hand(const struct pool *pool)
         return pool->state != POOL_PROBING || !in_flight(pool);
 }
 
-/* How many of those that wait make a batch: `most` at most, no more large ones than a ring has room for, and no run is
- * broken, unless it alone is too much. */
+/* How many waiting tasks make the next batch: at most `most`, no more large ones than the ring has room for, and whole
+ * runs only, unless one run alone is too large. */
 static uint32_t batch_count(const struct pool *pool, uint32_t most)
 {
         uint32_t count = 0;
@@ -225,7 +225,7 @@ static void hand_waiting(struct pool *pool, uint64_t now_ms, struct pool_actions
                 if (!runner)
                         return;
                 hand(pool, runner, count, now_ms, actions);
-                /* What is left of a run that was too much, or of a probe, starts in no other call. */
+                /* The rest of a run that was too large, or of a probe, starts in no other call. */
                 pool_give_back_followers(pool, pool->waiting, actions);
         }
 }

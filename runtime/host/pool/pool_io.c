@@ -34,7 +34,7 @@ static void set_timer(struct pool_io *io, uint64_t now_ms)
                 (void)uv_timer_start(&io->timer, on_timer, due_ms > now_ms ? due_ms - now_ms : 0, 0);
 }
 
-/* True: nothing is there to be taken, and its runners will ring. */
+/* Wakes the pool's runners.  True: no answer is waiting, and the runners will ring the bell. */
 static bool flush(struct pool_io *io)
 {
         bool may_sleep = true;
@@ -80,7 +80,7 @@ void pools_flush(struct pools *pools)
                 (void)uv_idle_start(&pools->busy, on_busy);
 }
 
-/* An answer may end its pool, and others: they leave the list at once, but their memory and their links stay until the
+/* An answer may close its pool and others: they leave the list at once, but their memory and links stay valid until the
  * loop has closed their timers. */
 void pools_collect(struct pools *pools)
 {
@@ -116,7 +116,7 @@ int pool_io_init(struct pool_io *io, struct pools *pools, const struct pool_poli
                 .events = events,
                 .owner = owner,
                 .timer_ms = UINT64_MAX };
-        const uint64_t around = 16384; /* id, key, headers, checkpoint, error: what a payload or result travels with */
+        const uint64_t around = 16384; /* for id, key, headers, checkpoint and error around a payload or result */
         io->shape = (struct ring_shape){ .seats = policy->threads,
                 .entries = policy->ring_entries,
                 .task_bytes_max = start->payload_max + around,
@@ -159,7 +159,7 @@ void pool_io_offer(struct pool_io *io, struct pool_task *task)
 static void stop_task(struct pool_io *io, struct pool_task *task, enum blame_why why)
 {
         if (task->is_ending)
-                task->why = why; /* it has ended already: what follows from that is its owner's */
+                task->why = why; /* it has ended already; its owner decides what follows */
         else
                 pool_io_post(io, &(struct pool_event){ .kind = POOL_CANCELLED, .task = task, .why = why });
 }
@@ -172,7 +172,7 @@ static void stop_all(struct pool_io *io, enum blame_why why)
         while (pool->suspects)
                 stop_task(io, pool->suspects, why);
         for (uint32_t i = 0; i < pool->runners_count; i++)
-                /* From the last: a task that is stopped takes those that follow it along. */
+                /* From the last on: stopping a task also takes back its followers. */
                 for (struct pool_task *task = pool->runners[i].handed_last, *before; task; task = before) {
                         before = task->prev;
                         stop_task(io, task, why);

@@ -25,9 +25,9 @@ struct settled {
         enum outcome outcome;
         bool is_suspect;      /* the cause of a crash is unknown: offer the task again with is_suspect set */
         bool never_started;   /* the task was given back before it started */
-        bool is_excused;      /* set by the pool_io's owner: the handler's new version is to blame, not the task */
-        bool is_limit_closed; /* set by the same: LIMITED, and a limit of the task's is closed for it */
-        bool is_later_off;    /* set by the same: the app cannot count LATER, so it is a RETRY */
+        bool is_excused;      /* set by the owner: the handler's new generation is to blame, not the task */
+        bool is_limit_closed; /* set by the owner: LIMITED, and a limit on the task is closed for it */
+        bool is_later_off;    /* set by the owner: the app has no feature "later", so LATER counts as RETRY */
         enum blame_why why;
         const char *error;              /* "" if there is none */
         const struct ring_reply *reply; /* the handler's answer; NULL if there is none */
@@ -44,7 +44,7 @@ struct pool_io_events {
         /* A log line of a handler; `task` is NULL if the line belongs to none. */
         void (*log)(void *owner, const struct runner_log *log, const struct pool_task *task);
         void (*ready)(void *owner, const struct runner_ready *ready, pid_t pid);
-        /* spawned(): a process was started and has no task yet.  reaped(): it has ended, so.  Both may be NULL. */
+        /* spawned(): a process was started and has no task yet.  reaped(): it has ended.  Both may be NULL. */
         void (*spawned)(void *owner, pid_t pid);
         void (*reaped)(void *owner, pid_t pid, enum runner_exit exit);
         /* A runner could not be started, or ended before it was ready. */
@@ -52,7 +52,7 @@ struct pool_io_events {
         /* A seat calls one of the services that start.can_call names, while it runs `task` (NULL: none);
          * pool_call_answer() follows, now or later.  NULL if can_call names none. */
         void (*call)(void *owner, struct pool_call *call, const struct pool_task *task);
-        /* No runner is started any more, after too many failures in a row. */
+        /* Too many runners in a row have failed: no more are started. */
         void (*quarantined)(void *owner, const char *text);
         /* pool_io_stop(), pool_io_retreat() or pool_io_cut() is complete: no process is left. */
         void (*stopped)(void *owner);
@@ -70,9 +70,9 @@ struct pool_io {
         void *owner;
 
         struct pools *pools;
-        struct pool_io *prev, *next; /* among those */
+        struct pool_io *prev, *next; /* list of all pools of the loop */
         uv_timer_t timer;            /* the pool's next due time */
-        uint64_t timer_ms;           /* what it is set to; UINT64_MAX: nothing */
+        uint64_t timer_ms;           /* when the timer is due; UINT64_MAX: not set */
 
         struct pool_event *queue; /* events that arose while actions were performed */
         size_t queue_count, queue_room, queue_at;
@@ -82,18 +82,18 @@ struct pool_io {
         bool is_stopping, has_stopped;
         char last_words[POOL_IO_WORDS_MAX]; /* why the latest runner failed to start; "": it did not */
 
-        struct ending *ending;  /* of the runner whose death is being posted; NULL: none is */
-        struct ending *endings; /* that wait for an explanation */
-        bool is_cut;            /* nothing is explained any more */
+        struct ending *ending;  /* ending of the runner whose POOL_GONE is being handled; else NULL */
+        struct ending *endings; /* endings that wait for an explanation */
+        bool is_cut;            /* pool_io_cut() was called: backtraces are no longer explained */
 };
 
-/* The pools of one loop.  Whoever runs it calls pools_flush() before it sleeps and pools_collect() after it woke. */
+/* The pools of one loop.  The loop's owner calls pools_flush() before it sleeps and pools_collect() after it wakes. */
 struct pools {
         uv_loop_t *loop;
         struct pool_io *list;
         struct explainer explainer;
         struct process_host host;
-        uv_idle_t busy; /* runs while an answer is there already, so that the loop does not sleep */
+        uv_idle_t busy; /* active while an answer is waiting, so that the loop does not sleep */
 };
 
 void pools_init(struct pools *pools, uv_loop_t *loop);
@@ -101,7 +101,7 @@ void pools_init(struct pools *pools, uv_loop_t *loop);
 void pools_flush(struct pools *pools);
 /* Takes the runners' answers. */
 void pools_collect(struct pools *pools);
-/* No pool is left in it, or none is used any more.  Run the loop once more before freeing the memory. */
+/* Call it when no pool is used any more.  Run the loop once more before freeing the memory. */
 void pools_close(struct pools *pools);
 
 int pool_io_init(struct pool_io *io, struct pools *pools, const struct pool_policy *policy,
@@ -113,10 +113,10 @@ uint32_t pool_io_room(const struct pool_io *io, enum lane lane);
 bool pool_io_has_room(const struct pool_io *io);
 /* Whether every task that was offered is settled. */
 bool pool_io_is_idle(const struct pool_io *io);
-/* Offers a task and those that follow it (run_next); none must move until settled() is called for it. */
+/* Offers a task and the rest of its run (run_next); they must not move until settled() is called for them. */
 void pool_io_offer(struct pool_io *io, struct pool_task *task);
-/* Hands out new checkpoints of what runs, if it is time (pool_checkpoints.c); the pool_io's own.  When it will be;
- * UINT64_MAX: there are none. */
+/* For the pool_io files: passes on new checkpoints of running tasks if it is time (pool_checkpoints.c).  Returns when
+ * to call again; UINT64_MAX: no checkpoint waits. */
 uint64_t pool_io_pass_on_saves(struct pool_io *io, uint64_t now_ms);
 /* The owner wants the task back: settled() is called for it at once, unless it has started. */
 void pool_io_recall(struct pool_io *io, struct pool_task *task);
@@ -134,7 +134,7 @@ void pool_io_interrupt(struct pool_io *io);
 
 /* Runners that are up or starting, without the one for suspects. */
 uint32_t pool_io_size(const struct pool_io *io);
-/* Starts so many runners before there are tasks for them; ready() or refused() is called for each. */
+/* Starts runners before there are tasks for them; ready() or refused() is called for each. */
 void pool_io_warm(struct pool_io *io, uint32_t runners);
 /* As pool_set_policy().  Must not be called from a callback. */
 void pool_io_set_policy(struct pool_io *io, const struct pool_policy *policy);

@@ -13,7 +13,7 @@ void pool_io_post(struct pool_io *io, const struct pool_event *event);
  * caller frees the array. */
 struct pool_view *pool_io_look(struct process *p, uint64_t now_ms, size_t *ret_count, bool *ret_is_broken);
 
-/* The task in the runner's ring with that ticket, which came from the runner; NULL: there is none. */
+/* Finds the task in the runner's ring by a ticket that the runner sent; NULL. */
 struct pool_task *pool_io_task(struct process *p, uint64_t ticket);
 
 /* Posts the answers that have arrived; false if there may be more. */
@@ -21,13 +21,13 @@ bool pool_io_drain(struct pool_io *io, struct process *p);
 
 extern const struct process_events pool_process_events;
 
-/* Tells every ending as it is, without an explanation (pool_endings.c). */
+/* Settles the tasks of all waiting endings at once, without explanations (pool_endings.c). */
 void pool_io_tell_endings(struct pool_io *io);
-/* Begins with the ending of a process that was reaped: its tasks are settled, and the process is closed. */
+/* Handles a process that was reaped: its tasks are settled, at once or when explained, and the process is closed. */
 void pool_io_end(struct pool_io *io, struct pool_runner *runner, struct process *p);
-/* Keeps the task until the ending is told, with what is known now. */
+/* Keeps a task with its outcome in io->ending until that is explained. */
 void pool_io_keep_settled(struct pool_io *io, const struct pool_action *action);
-/* Calls stopped() if it is time. */
+/* Calls stopped() if the pool is stopping and nothing is left. */
 void pool_io_check_stopped(struct pool_io *io);
 
 #endif

@@ -8,8 +8,8 @@
 /* A task that no seat has started after this long is moved to another runner that could start it. */
 #define POOL_STUCK_MS 10
 
-/* The same if no other runner could, and every seat of its own has had one task for this long: it goes back to those
- * that wait, where higher lanes pass it and other hosts' seats find it. */
+/* If no other runner could start it, and every seat of its runner has been on one task for this long, the task returns
+ * to the waiting tasks, where higher lanes pass it and other hosts' seats find it. */
 #define POOL_BEHIND_MS 50
 
 /* A ring without room is tried again after this long.  Its cells may still hold tasks that were taken back, its spills
@@ -27,7 +27,7 @@ void pool_append(struct pool_task **first, struct pool_task **last, struct pool_
 void pool_unqueue(struct pool *pool, struct pool_task *task);
 /* Settles a task that never started as interrupted. */
 void pool_give_back(struct pool_actions *actions, struct pool_task *task, enum blame_why why);
-/* Gives back those that follow the task before `behind` in its run, and wait as it does. */
+/* Gives back the followers of a run that starts at `behind` in the waiting tasks. */
 void pool_give_back_followers(struct pool *pool, struct pool_task *behind, struct pool_actions *actions);
 /* Removes a task from its runner. */
 void pool_unhand(struct pool_task *task, uint64_t now_ms);

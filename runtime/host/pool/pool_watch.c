@@ -40,8 +40,7 @@ void pool_retire_done(struct pool *pool, struct pool_runner *runner, uint64_t no
         (void)pool_act(actions, ACTION_RETIRE, runner);
 }
 
-/* --- deadlines -------------------------------------------------------------------------------------------------------
- */
+/* --- deadlines --- */
 
 /* When to raise the task's stop flag, and why; UINT64_MAX: never. */
 static uint64_t stop_at(const struct pool *pool, const struct pool_view *s, enum blame_why *ret_why)
@@ -96,7 +95,7 @@ static bool has_elsewhere(const struct pool *pool, const struct pool_runner *stu
         return false;
 }
 
-/* A seat is free, or starts tasks one after the other. */
+/* Whether a seat is free, or its current task is recent. */
 static bool has_moving_seat(const struct pool *pool, const struct pool_event *event, uint64_t now_ms)
 {
         bool is_busy[RING_SEATS_MAX] = { false };
@@ -113,8 +112,7 @@ static bool has_moving_seat(const struct pool *pool, const struct pool_event *ev
 }
 
 /* Takes back tasks that no seat has started for a while, if another runner could start them, or if all seats here are
- * busy with something longer than tasks were before.  The newest is taken first, so that they return to the head of the
- * queue in their old order. */
+ * busy with long tasks.  The newest is taken first, so that they return to the head of the queue in their old order. */
 static void watch_unstarted(struct pool *pool, const struct pool_event *event, uint64_t now_ms,
         struct pool_actions *actions, uint64_t *next_ms)
 {
@@ -241,8 +239,7 @@ uint64_t pool_due_ms(const struct pool *pool)
         return due_ms;
 }
 
-/* --- deaths ----------------------------------------------------------------------------------------------------------
- */
+/* --- deaths --- */
 
 /* Tasks that never started go back to the head of the queue, in their old order. */
 static void rescue_unstarted(

@@ -57,8 +57,7 @@ static int open_channels(struct process *p, struct runner_ends *ends)
         return r < 0 ? r : open_pipe(&p->fds[CHANNEL_ERR], &ends->err);
 }
 
-/* --- messages and output ---------------------------------------------------------------------------------------------
- */
+/* --- messages and output --- */
 
 static void hear(struct process *p, const void *data, size_t size)
 {
@@ -169,8 +168,7 @@ static void on_exited(uv_process_t *handle, int64_t exit_status, int term_signal
         p->events->gone(p);
 }
 
-/* --- start and end ---------------------------------------------------------------------------------------------------
- */
+/* --- start and end --- */
 
 static int spawn(uv_loop_t *loop, struct process *p, const struct leases *leases, const struct runner_start *start,
         const struct runner_ends *ends)

@@ -38,10 +38,10 @@ struct process {
         int64_t exit_status;
         int term_signal;
         bool has_saves;          /* for pool_io: a seat may have a new checkpoint */
-        struct pool_call *calls; /* for pool_io: those of its seats that are not answered (pool_call.h) */
+        struct pool_call *calls; /* for pool_io: its seats' unanswered calls (pool_call.h) */
         pid_t pid;               /* 0: not started, or reaped */
         const struct process_host *host;
-        char cgroup[CGROUP_PATH_MAX]; /* its folder; "": it has none */
+        char cgroup[CGROUP_PATH_MAX]; /* its control group's folder; "": none */
 
         uv_process_t handle;
         uv_poll_t polls[4]; /* by enum process_channel */
@@ -49,17 +49,17 @@ struct process {
         struct line_reader out, err;
         struct stderr_tail tail;
         struct oom_count oom_before; /* when it was started */
-        enum oom_finding oom;        /* after the end, if that was a SIGKILL */
+        enum oom_finding oom;        /* after a SIGKILL: whether the OOM killer was active */
         unsigned handles;            /* libuv handles that are not closed yet */
 };
 
 enum process_channel { CHANNEL_CONTROL, CHANNEL_BELL, CHANNEL_OUT, CHANNEL_ERR };
 
-/* What every runner of a host gets from it.  A command that tries a plugin has none of it. */
+/* What every runner gets from its host.  Commands that try a plugin without a host have none of it. */
 struct process_host {
         int alive_fd;            /* a file on which each runner holds a shared lock as long as it lives; -1: none */
-        struct strays *strays;   /* NULL: what a runner leaves behind in another process group is not looked for */
-        struct cgroups *cgroups; /* NULL: there are none */
+        struct strays *strays;   /* NULL: processes that leave the runner's process group are not tracked */
+        struct cgroups *cgroups; /* NULL: no control groups */
 };
 
 /* Starts this program as a runner and sends it `start`.  0 with *ret, or -errno with the text set. */

@@ -5,28 +5,28 @@
 #include "base/memory.h"
 #include "base/numbers.h"
 
-/* After so many calls of blocked shards in a row it is another's turn. */
+/* After this many calls in a row for blocked shards, a waiting shard gets its turn. */
 #define BLOCKED_IN_A_ROW_MAX 3
-/* Blocked shards have room for so many calls beyond calls_max: a hot key's next task waits for such a call, and should
- * not also wait for the answers to a whole batch of others. */
+/* Blocked shards may have this many calls beyond calls_max: a hot key's next task waits for such a call, and should not
+ * also wait for the answers to other shards' calls. */
 #define BLOCKED_ROOM 2
 
-/* For each so many milliseconds that the shortest call takes there may be as many more at once: they are on the way.
- * Not without end, for one that stands in line at a slow store takes long, too. */
+/* calls_max applies once more for each TRIP_MS that the shortest call takes: those calls are on the network, not in the
+ * store.  FAR_TIMES_MAX bounds it, because calls to a slow store take long, too. */
 #define TRIP_MS       2
 #define FAR_TIMES_MAX 8
-/* A shortest call is forgotten after so long, at most twice that. */
+/* The shortest call is over a period of this length and the one before. */
 #define TRIPS_KEPT_MS 1000
-/* A call that takes longer than this is lost, or its server is away: shards of other servers do not wait for it. */
+/* A call that takes longer than this is lost, or its server is down: shards on other servers do not wait for it. */
 #define LATE_MS 100
 
-/* The load is looked at every so often.  Claims are spaced further while shards wait for their turn for more of the
- * time than LOAD_HIGH, in percent, much further above LOAD_FULL, and else less far: so a store that has time to spare
- * is called often, and tasks are claimed soon. */
+/* The load is computed once per LOAD_LOOK_MS: the percentage of time in which some shard waits for its turn.  Above
+ * LOAD_HIGH claims are spaced further apart, above LOAD_FULL much further, otherwise less: so a store with time to
+ * spare is called often, and tasks are claimed soon. */
 #define LOAD_LOOK_MS 16
 #define LOAD_FULL    98
 #define LOAD_HIGH    90
-/* Beyond this a longer wait makes calls hardly cheaper for each task. */
+/* A longer wait hardly reduces the cost per task any more. */
 #define PACE_MAX_MS 10
 
 void call_schedule_init(struct call_schedule *t, uint32_t count, uint32_t calls_max)
@@ -76,7 +76,7 @@ static void set_due(struct call_schedule *t, uint32_t shard, uint64_t due_ms)
                 t->next_due_ms = due_ms;
 }
 
-/* Asks those whose time has come by `until_ms`, and finds out when the next one's comes. */
+/* Marks the shards that are due by `until_ms` as changed, and computes next_due_ms from the others. */
 static void ask_due(struct call_schedule *t, uint64_t until_ms)
 {
         t->next_due_ms = STORE_NEVER;
@@ -89,8 +89,8 @@ static void ask_due(struct call_schedule *t, uint64_t until_ms)
                         set_due(t, i, t->due_ms[i]);
 }
 
-/* Calls of which only so many are under way at once.  A wake is one of them: if all shards woke keys first, and claimed
- * them after that, nothing would start before the last had woken some. */
+/* Whether calls_max applies to the call.  It applies to wakes because otherwise all shards would wake keys before any
+ * of them claims, and nothing would start until the last wake. */
 static bool is_counted(enum shard_call call)
 {
         return call == SHARD_CALL_ADVANCE || call == SHARD_CALL_WAKE;
@@ -107,7 +107,7 @@ static void note_trip(struct call_schedule *t, uint64_t took_ms, uint64_t now_ms
                 t->trip_ms = took_ms;
 }
 
-/* What happened to it, as far as others have to know. */
+/* Updates the sets that depend on the shard's state, and has it asked. */
 static void take_note(struct call_schedule *t, struct shard *s, uint64_t now_ms)
 {
         bool was_calling = shard_set_has(&t->is_calling, s->number);
@@ -128,8 +128,8 @@ static void take_changed(struct call_schedule *t, uint64_t now_ms)
         }
 }
 
-/* Shards that waited for their turn when it was looked at last have done so until now, or nearly: an answer, which lets
- * the next one call, makes the loop go round. */
+/* If shards were waiting at the last look, they have waited until now: the answer that lets the next one call also
+ * makes the loop turn. */
 static void note_load(struct call_schedule *t, uint64_t now_ms)
 {
         if (!shard_set_is_empty(&t->waiting) || !shard_set_is_empty(&t->blocked))
@@ -154,9 +154,9 @@ void call_schedule_look(struct call_schedule *t, uint64_t now_ms)
                 ask_due(t, now_ms);
         take_changed(t, now_ms);
         bool could_wait = t->can_wait;
-        /* A store that has enough to do is not called for the sake of a single outcome: a claim soon takes it along. */
+        /* A loaded store is not called for a single outcome: the next claim soon takes it along. */
         t->can_wait = call_schedule_is_busy(t) || t->pace_max_ms;
-        /* Nothing is left to be waited for. */
+        /* The host has become idle: shards that were waiting to fill their calls are asked again. */
         if (could_wait && !t->can_wait) {
                 ask_due(t, STORE_NEVER - 1);
                 take_changed(t, now_ms);
@@ -173,7 +173,7 @@ static bool has_room(const struct call_schedule *t)
         return !t->calls_max || shard_set_count(&t->is_calling) < t->calls_max * times + extra;
 }
 
-/* Calls that are late count no more; when the next one is, there is to be another look. */
+/* Late calls no longer count against calls_max.  Wakes up again when the next call becomes late. */
 static void forget_late(struct call_schedule *t, uint64_t now_ms)
 {
         for (uint32_t i = 0; (i = shard_set_from(&t->is_calling, i)) != SHARD_SET_NONE; i++) {
@@ -197,7 +197,8 @@ static bool may_advance(struct call_schedule *t, uint64_t now_ms)
         return has_room(t);
 }
 
-/* What the shard wants now: if it may have to wait for that it does. */
+/* Returns the call that the shard wants.  If calls_max applies to it, the shard is queued instead and the result is
+ * NONE. */
 static enum shard_call ask(struct call_schedule *t, uint32_t shard, uint64_t now_ms)
 {
         struct shard *s = t->shards[shard];
@@ -217,7 +218,7 @@ static uint32_t take_next(struct shard_set *set, uint32_t *next, uint32_t shard)
         return shard;
 }
 
-/* Whose turn it is; SHARD_SET_NONE. */
+/* Takes the shard whose turn it is off its set; SHARD_SET_NONE. */
 static uint32_t pick(struct call_schedule *t)
 {
         uint32_t blocked = shard_set_round(&t->blocked, t->next_blocked);

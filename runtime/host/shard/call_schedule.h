@@ -1,15 +1,16 @@
-/* call_schedule.h: which of a host's shards are asked what they want, and whose turn it is to call the store.
+/* call_schedule.h: decides which of a host's shards calls the store next.
  *
- * Plain data, no I/O.  A shard says by itself that something happened to it (shard.h, `changed`), so a turn of the loop
- * costs as much as there is to do, however many shards there are.
+ * Plain data, no I/O.  A shard adds itself to `changed` when something happens to it (shard_stir()), so the cost of a
+ * turn of the loop depends on what happened and not on the number of shards.
  *
- * A call costs the store about as much as twenty tasks in it do, and all calls that are under way at once stand in line
- * there.  So there are only as many as keep the store busy, more where the way there is long; the other shards wait for
- * their turn here, where what ends and what comes in meanwhile makes their calls fuller: the more shards have work, the
- * longer each of them gathers, and nobody waits while there is little to do.  For the same reason shards
- * where tasks keep coming space their claims only as far as the store's load asks for it: that is the share of the time
- * in which some wait for their turn, to which all counts that makes the store slow.  A call without an answer
- * holds its place for a moment only: one server of several may be away. */
+ * A call costs the store about as much as twenty tasks in it do, and calls that are under way at once queue there.  So
+ * at most calls_max are under way, more if the round trip is long; the other shards wait here, and meanwhile their
+ * outcomes and new tasks gather, which makes their calls fuller.  The more shards have work, the longer each of them
+ * gathers; with little work nobody waits.
+ *
+ * Shards where tasks keep coming space their claims only as far as the store's load demands.  The load is the share of
+ * time in which some shard waits for its turn, so it covers whatever makes the store slow.  A call without an answer
+ * counts against calls_max for LATE_MS only: one server of several may be down. */
 #ifndef QUIVER_HOST_SHARD_CALL_SCHEDULE_H
 #define QUIVER_HOST_SHARD_CALL_SCHEDULE_H
 
@@ -18,41 +19,41 @@
 
 struct call_schedule {
         struct shard **shards; /* borrowed */
-        uint64_t *due_ms;      /* of each shard: when to ask it though nothing has happened; STORE_NEVER */
+        uint64_t *due_ms;      /* per shard: when to ask it even if nothing happens; STORE_NEVER */
         uint32_t count;
-        struct shard_telling *spare;         /* for the shards' next advances (shard_telling.h); owned */
-        uint32_t calls_max;                  /* advances under way at once, to a store next door; 0: any number */
-        struct shard_set changed;            /* something has happened to them */
-        struct shard_set to_ask;             /* they are about to be asked what they want */
-        struct shard_set is_busy;            /* something runs there, or tasks keep coming */
-        struct shard_set is_calling;         /* an advance is under way */
-        struct shard_set waiting;            /* for their turn to make one */
-        struct shard_set blocked;            /* the same, and nothing goes on there until it is made */
-        uint32_t next_waiting, next_blocked; /* whose turn it is */
-        uint32_t blocked_in_a_row;           /* calls in a row that were those of blocked shards */
-        bool can_wait;                       /* there is other work */
-        uint64_t trip_ms;                    /* the shortest call of late */
-        uint64_t trip_before_ms;             /* the shortest call of the time before that */
-        uint64_t trip_since_ms;              /* since when trip_ms is counted */
-        uint64_t next_due_ms;                /* none is due earlier */
-        uint64_t pace_max_ms;                /* so long shards may wait from one claim to the next */
+        struct shard_telling *spare; /* unused buffers for the next advances (shard_telling.h); owned */
+        uint32_t calls_max;          /* the most calls under way at once while round trips are short; 0: no limit */
+        struct shard_set changed;    /* shards that something has happened to since they were asked */
+        struct shard_set to_ask;     /* shards to be asked what they want to call */
+        struct shard_set is_busy;    /* shards that run tasks, or where tasks keep coming */
+        struct shard_set is_calling; /* shards with a counted call (advance or wake) under way */
+        struct shard_set waiting;    /* shards that wait for their turn to make such a call */
+        struct shard_set blocked;    /* like `waiting`, but no task of the shard can start before the call */
+        uint32_t next_waiting, next_blocked; /* where the round robin through each set goes on */
+        uint32_t blocked_in_a_row;           /* successive calls given to blocked shards */
+        bool can_wait;                       /* the host has other work, so calls may wait to become fuller */
+        uint64_t trip_ms;                    /* the shortest call since trip_since_ms */
+        uint64_t trip_before_ms;             /* the shortest call of the period before that */
+        uint64_t trip_since_ms;              /* start of trip_ms's period */
+        uint64_t next_due_ms;                /* lower bound of due_ms[] */
+        uint64_t pace_max_ms;                /* the longest time between two claims of a shard, by the store's load */
         uint64_t looked_ms;                  /* when call_schedule_look() was called last */
-        uint64_t load_since_ms;              /* since when waiting_ms is counted */
-        uint64_t waiting_ms;                 /* so long shards waited for their turn */
+        uint64_t load_since_ms;              /* start of waiting_ms's period */
+        uint64_t waiting_ms;                 /* time in which at least one shard waited for its turn */
 };
 
-/* Shards 0 to count-1 are told with call_schedule_add(). */
+/* The caller adds shards 0 to count-1 with call_schedule_add(). */
 void call_schedule_init(struct call_schedule *t, uint32_t count, uint32_t calls_max);
 void call_schedule_free(struct call_schedule *t);
 void call_schedule_add(struct call_schedule *t, struct shard *shard);
 
-/* In a turn of the loop, once tasks are handed out: calls are to be made. */
+/* Called once per turn of the loop, after tasks were handed to the pools and before call_schedule_next(). */
 void call_schedule_look(struct call_schedule *t, uint64_t now_ms);
-/* The next shard that is to call the store, and what; NULL: no more in this turn.  The call has to be made. */
+/* The next shard to call the store, and the call; NULL: no more in this turn.  The caller must make the call. */
 struct shard *call_schedule_next(struct call_schedule *t, uint64_t now_ms, enum shard_call *ret_call);
-/* Something runs, or tasks keep coming. */
+/* Whether any shard runs a task, or has tasks coming in steadily. */
 bool call_schedule_is_busy(const struct call_schedule *t);
-/* When to look again though nothing happens; STORE_NEVER. */
+/* When to call call_schedule_look() again even if nothing happens; STORE_NEVER. */
 uint64_t call_schedule_due_ms(const struct call_schedule *t);
 
 #endif

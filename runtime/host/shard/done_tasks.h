@@ -1,8 +1,8 @@
-/* done_tasks.h: the last tasks that a host has done, in memory, so that one can be asked for by its id.
+/* done_tasks.h: the last tasks that a host has done, in memory, so that a user can look one up by its id.
  *
- * A ring of a fixed number of records, which is all that a done task leaves behind.  A task is added when its outcome
- * is durable.  Plain data, no I/O, no clock.  Times are boot time; of what was done before this boot they are
- * negative. */
+ * A ring with a fixed number of records; a done task leaves nothing else behind.  A task is added when its outcome is
+ * durable.  Plain data, no I/O, no clock.  Times are boot time; tasks that were done before this boot have negative
+ * times. */
 #ifndef QUIVER_HOST_SHARD_DONE_TASKS_H
 #define QUIVER_HOST_SHARD_DONE_TASKS_H
 
@@ -13,45 +13,44 @@
 #include "worker/fence.h"
 
 struct done_task {
-        int64_t at_ms;    /* when its outcome was durable */
-        uint64_t ran_ms;  /* inside handle(), the last time */
-        uint32_t attempt; /* the one that was done: 1 if none failed before */
+        int64_t at_ms;    /* when the outcome became durable */
+        uint64_t ran_ms;  /* duration of the last handle() call */
+        uint32_t attempt; /* the attempt that succeeded; 1: the first */
         uint32_t generation;
-        uint32_t hash; /* of the plugin's file: the first eight of its hexadecimal digits */
+        uint32_t hash; /* first eight hexadecimal digits of the plugin file's hash */
         int32_t pid;
         bool has_result;
-        bool is_seat; /* `worker` is a host, on whose seat it ran */
+        bool is_seat; /* the task ran on a seat of the host that `worker` names */
         uint32_t result_bytes;
         uint8_t id_size, handler_size, worker_size;
         char id[TASK_ID_MAX];
         char handler[TASK_HANDLER_MAX];
-        char worker[WORKER_NAME_MAX]; /* who did it, if no runner did */
+        char worker[WORKER_NAME_MAX]; /* the worker, or the host with the seat; empty: one of our runners */
 };
 
 struct done_tasks {
         struct done_task *list;
-        uint32_t keep;    /* 0: none are remembered */
+        uint32_t keep;    /* capacity; 0: nothing is remembered */
         uint32_t count;   /* ≤ keep */
-        uint32_t next;    /* the place of the next one */
-        uint64_t added;   /* so many in all: another number means that there is news */
-        int64_t since_ms; /* all that was done after this is remembered */
+        uint32_t next;    /* index of the next record */
+        uint64_t added;   /* total number added, so that readers see whether there are new ones */
+        int64_t since_ms; /* every task done after this time is still remembered */
 };
 
-/* Remembers the last `keep`, from now on. */
+/* Remembers the last `keep` tasks that are done after now_ms. */
 void done_tasks_init(struct done_tasks *done, uint32_t keep, uint64_t now_ms);
 void done_tasks_free(struct done_tasks *done);
 
-/* The place of the next record, which takes that of the oldest if there is no other; NULL if none are kept.  The caller
- * fills it in at once. */
+/* A record to fill in at once, the oldest one if the ring is full; NULL if keep is 0. */
 struct done_task *done_tasks_add(struct done_tasks *done);
-/* Copies id and handler, cut to what fits. */
+/* Copies id and handler, truncated to the fields' sizes. */
 void done_task_name(struct done_task *task, struct span id, struct span handler);
-/* Empty: a runner did it.  `is_seat`: it is the name of a host. */
+/* An empty `worker` means one of our runners.  `is_seat`: `worker` is the name of the host whose seat ran the task. */
 void done_task_set_worker(struct done_task *task, struct span worker, bool is_seat);
 
-/* The one that was done `back` tasks before the latest; NULL: so many are not remembered. */
+/* The task that was done `back` tasks before the latest; NULL: not remembered that far back. */
 const struct done_task *done_tasks_get(const struct done_tasks *done, uint32_t back);
-/* The latest of that id; NULL: not remembered. */
+/* The latest record with that id; NULL: not remembered. */
 const struct done_task *done_tasks_find(const struct done_tasks *done, struct span id);
 
 #endif

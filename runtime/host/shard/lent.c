@@ -7,8 +7,7 @@
 #include "base/memory.h"
 #include "host/shard/shard_private.h"
 
-/* --- what the store hears of ----------------------------------------------------------------------------------------
- */
+/* --- recording starts --- */
 
 static void queue(struct shard *s, struct lent *lent)
 {
@@ -88,8 +87,7 @@ void lents_drop(struct shard *s)
         s->starts_waiting = NULL;
 }
 
-/* --- what an owner before us lent ------------------------------------------------------------------------------------
- */
+/* --- adopting what a previous owner lent --- */
 
 static void adopt(struct shard *s, struct claimed *c, struct lent *lent, uint64_t now_ms)
 {

@@ -1,11 +1,11 @@
-/* lent.h: a task that a worker outside, or a seat of another host, runs, as the owner of its shard knows it.
+/* lent.h: a task that a worker, or a seat of another host, runs, as the owner of its shard knows it.
  *
- * The task stays its owner's: claimed, in flight, its key busy.  Its start is recorded at the store with the worker's
- * name and a time, before the worker gets it; heartbeats make that time later.  The store is told of both with the
- * shard's next call, as of checkpoints.  A new owner finds the record and lends the task in its turn ("adopts" it): it
- * waits for the same worker's outcome, or for the end of the time.
+ * A lent task stays its owner's: claimed, in flight, its key busy.  Before the worker gets the task, the store records
+ * its start with the worker's name and an expiry time; heartbeats extend that time.  Both go to the store with the
+ * shard's next advance, like checkpoints.  A new owner finds the record and *adopts* the task: it waits for the same
+ * worker's outcome, or for the expiry.
  *
- * Here is what the shard does about it; what becomes of such tasks is decided in host/remote/. */
+ * This file is the shard's part; host/remote/ decides what becomes of lent tasks. */
 #ifndef QUIVER_HOST_SHARD_LENT_H
 #define QUIVER_HOST_SHARD_LENT_H
 
@@ -15,7 +15,7 @@
 
 #include "worker/fence.h"
 
-#define SHARD_STARTS_MAX 64u /* recorded with one call */
+#define SHARD_STARTS_MAX 64u /* starts that one advance records, at most */
 
 struct claimed;
 struct shard;
@@ -24,71 +24,71 @@ struct work_poll;
 struct work_saying;
 
 struct lent {
-        struct claimed *claimed; /* NULL: it is in the window no more */
+        struct claimed *claimed; /* NULL: the task has left the window */
         struct shard *shard;
         struct work_fence fence;
-        char worker[WORKER_NAME_MAX + 1]; /* its name; is_seat: the name of the host */
-        bool is_seat;                     /* a seat of another host has it, which its nonce names */
+        char worker[WORKER_NAME_MAX + 1]; /* the worker's name; with is_seat the host's name */
+        bool is_seat;                     /* a seat of another host, identified by `nonce`, runs it */
         uint8_t nonce[STORE_NONCE_SIZE];
 
-        /* The shard's. */
-        uint64_t for_ms; /* how long the start is to last, from when the store hears of it */
-        bool is_to_tell; /* in the shard's list of those that the store has to hear of */
-        bool is_telling; /* the call under way says so */
+        /* Used by the shard. */
+        uint64_t for_ms; /* how long the start is valid, counted from when the store records it */
+        bool is_to_tell; /* in the shard's list starts_waiting */
+        bool is_telling; /* the advance under way records the start */
         struct lent *tell_next;
-        uint64_t telling_ms;  /* when that call was sent */
-        uint64_t told_for_ms; /* as for_ms, of the latest that the store has confirmed */
-        uint64_t sent_ms;     /* when that was sent: the worker counts from here */
-        uint64_t told_ms;     /* when it was confirmed: silence is counted from here.  0: it has not been yet */
-        bool is_durable;      /* claimed is NULL: since its outcome is, and not since the shard was lost */
+        uint64_t telling_ms;  /* when that advance was sent */
+        uint64_t told_for_ms; /* for_ms of the last start that the store confirmed */
+        uint64_t sent_ms;     /* when that start was sent: the worker's time counts from here */
+        uint64_t told_ms;     /* when the store confirmed it: silence counts from here; 0: not confirmed yet */
+        bool is_durable;      /* claimed is NULL because the outcome is durable, not because the shard was lost */
 
-        /* host/remote's. */
-        UT_hash_handle hh;        /* among all of this host, by `place` */
-        uint64_t place[2];        /* shard and seq */
-        struct lent *prev, *next; /* among those that are watched, or not; just adopted: among the shard's */
+        /* Used by host/remote/. */
+        UT_hash_handle hh; /* all lent tasks of this host, by `place` */
+        uint64_t place[2]; /* shard and seq */
+        struct lent *prev,
+                *next; /* list of watched or of unwatched lent tasks; before host/remote/ takes it: s->adopted */
         bool is_watched;
-        uint32_t slot; /* of its handler */
+        uint32_t slot; /* the handler's slot */
         uint64_t started_ms;
-        bool is_handed;    /* a worker has it, as far as we know */
-        bool is_adopted;   /* another owner handed it out */
-        bool is_cancelled; /* a person wants it to stop */
-        bool is_ended;     /* it has an outcome, which is being told */
+        bool is_handed;    /* as far as we know, a worker has the task */
+        bool is_adopted;   /* a previous owner handed it out */
+        bool is_cancelled; /* a person has cancelled it */
+        bool is_ended;     /* it has an outcome that is on its way to the store */
         uint64_t progress_done, progress_total;
-        struct work_poll *poll;      /* whom it goes to once its start is recorded; NULL: nobody waits for it */
-        struct work_saying *sayings; /* who wait for an answer about it */
+        struct work_poll *poll;      /* the poll that gets it once the start is recorded; NULL: none */
+        struct work_saying *sayings; /* worker requests about it that wait for an answer */
 };
 
-/* How the events of a note begin that say that a worker was silent to the end of its time. */
+/* Beginning of a note's event for a worker that stayed silent until its time was over. */
 #define WORKER_SILENT "its worker fell silent"
-/* The same of a borrowed seat, or that its outcome could not be sent: the task then runs at its owner. */
+/* Beginning of a note's event for a borrowed seat that fell silent or could not send its outcome: the task then runs at
+ * its owner. */
 #define SEAT_FAILED "its borrowed seat"
 
-/* A task that shard_next() has handed out goes to a worker or a seat: its start, of which `lent` names worker, fence
- * and time, is to be recorded.  The shard keeps a reference until claimed is NULL and is_to_tell and is_telling are
- * false. */
+/* Lends a task that shard_next() has handed out: has its start recorded with the worker, fence and time in `lent`.  The
+ * shard keeps a reference to `lent` until claimed is NULL and is_to_tell and is_telling are false. */
 void shard_lend(struct shard *s, struct claimed *c, struct lent *lent);
-/* It is to last for so long from now. */
+/* Has the start recorded again, valid for `for_ms` from then on. */
 void shard_extend(struct shard *s, struct lent *lent, uint64_t for_ms);
-/* It waits, and nobody has started it since its worker fell silent; now that worker's outcome is here: it is lent once
- * more, for as long as it takes to end it. */
+/* The worker's outcome arrives after its time was over, but the task has not been started again: lends it once more, so
+ * that the outcome can be recorded. */
 void shard_adopt_silent(struct shard *s, struct claimed *c, struct lent *lent, uint64_t now_ms);
-/* What an owner before us lent, and what has been found since the last call; a list by `next`, the caller's. */
+/* The tasks adopted since the last call of this function; a list linked by `next` that the caller owns. */
 struct lent *shard_take_adopted(struct shard *s);
 
 /* --- for the shard's own files --- */
 
-/* A task came from the store with the record of a start at a worker: takes it up as lent, if its handler is here.
- * False: it has no such record. */
+/* Adopts a task whose note records a start at a worker, if its handler is here.  False: there is no such record. */
 bool shard_adopt(struct shard *s, struct claimed *c, const struct store_task *task, uint64_t now_ms);
-/* Puts what waits into the call that is being filled in. */
+/* Moves starts_waiting into the advance that is being filled in. */
 void lents_tell(struct shard *s);
-/* That call was answered. */
+/* That advance was answered: its starts are durable. */
 void lents_told(struct shard *s, uint64_t now_ms);
-/* Its task has ended: there is nothing more to record of its start. */
+/* The task has ended: takes its start off the list, unless it is in a call already. */
 void lent_stop(struct shard *s, struct lent *lent);
-/* window.c: the task is lent no more: it has left the window, or is to start again. */
+/* window.c: the task is no longer lent: it has left the window, or will start again. */
 void lent_detach(struct claimed *c, bool is_durable);
-/* The shard is not ours any more. */
+/* We no longer own the shard: forgets the starts that were to be recorded. */
 void lents_drop(struct shard *s);
 
 #endif

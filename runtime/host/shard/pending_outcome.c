@@ -116,7 +116,7 @@ static int put_follow_up(struct pending_outcome *pending, struct store_follow_up
         return r < 0 ? r : envelope_check(&to->envelope, error);
 }
 
-/* What the runner counted must be there, all of it and nothing else. */
+/* The packed follow-ups must match the runner's count exactly; they are input from shared memory. */
 static int put_follow_ups(struct pending_outcome *pending, const struct ring_reply *reply,
         const struct trace_headers *trace, struct error *error)
 {
@@ -137,8 +137,8 @@ static int put_follow_ups(struct pending_outcome *pending, const struct ring_rep
 struct pending_outcome *pending_outcome_done(
         const struct ring_reply *reply, const struct trace_headers *trace, struct error *error)
 {
-        /* A header line takes seven bytes more than its packed form, and that has three at least.  Those of a trace
-         * have less than TRACE_LINES_ROOM besides the tracestate. */
+        /* A header line takes seven bytes more than its packed form, which has at least three.  A trace's lines take
+         * less than TRACE_LINES_ROOM besides the tracestate. */
         size_t traced = trace ? reply->submits_count * (TRACE_LINES_ROOM + trace->state.size) : 0;
         struct pending_outcome *pending =
                 make(STORE_DONE, reply->result_size + 4 * (size_t)reply->submits_size + traced);

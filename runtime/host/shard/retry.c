@@ -21,7 +21,7 @@ static struct span word(const char *text)
         return (struct span){ text, strlen(text) };
 }
 
-/* Its budget is used up: dead, or its key waits for a person, as configured. */
+/* The task's budget is used up: it is dead, or its key is held for a person, as configured. */
 static struct pending_outcome *exhausted(
         const struct handler_config *handler, enum task_cost cost, const char *reason, const char *error)
 {
@@ -45,7 +45,7 @@ static struct pending_outcome *failed_attempt(
         return pending;
 }
 
-/* Not now, and not the task's fault: its key alone waits. */
+/* The handler said LATER: only the task's key waits, and no attempt is charged while later.max is not reached. */
 static struct pending_outcome *said_later(
         const struct handler_config *handler, const struct claimed *c, const struct settled *settled, double random)
 {
@@ -81,8 +81,8 @@ static struct pending_outcome *crashed(
         return pending;
 }
 
-/* Whatever kills hosts, this task or somebody with a script, should be over by then.  The wait doubles each time, so
- * that if it is this task hosts die of it seldom; it is 160 s at most. */
+/* Whatever kills hosts, this task or a person with a script, should be over by then.  The wait doubles each time, up to
+ * 160 s, so that a task that does kill its host does so rarely. */
 #define ALONE_AGAIN_MS      UINT64_C(10000)
 #define ALONE_DOUBLINGS_MAX 4
 
@@ -108,7 +108,7 @@ static struct pending_outcome *done(
         return failed_attempt(handler, c, &wrong, random);
 }
 
-/* A person ended it: whatever it said when it saw the stop flag, unless it was done. */
+/* A person cancelled the task: this overrides any answer but DONE. */
 static bool is_cancelled(const struct claimed *c, const struct settled *settled)
 {
         bool is_ended_so = c->pool_task.why == BLAME_CANCEL || settled->why == BLAME_CANCEL;
@@ -122,7 +122,7 @@ static struct pending_outcome *cancelled(void)
         return pending;
 }
 
-/* Later again, as if it had not been: a new version of the handler has yet to do its first task. */
+/* Retries at no cost: the task failed in a new generation that has not yet done its first task. */
 static struct pending_outcome *excused(
         const struct handler_config *handler, const struct settled *settled, double random)
 {
@@ -136,8 +136,8 @@ enum retry_verdict retry_judge(const struct handler_config *handler, const struc
 {
         struct pending_outcome *pending = NULL;
         if (claimed->is_told_to_stop && settled->outcome != OUTCOME_DONE) {
-                /* Its shard, or its share of a limit, goes to another host: whatever it said when it saw the stop flag,
-                 * it was our doing. */
+                /* We stopped the task because its lease or its share of a limit was lost, so any answer but DONE counts
+                 * as an interruption. */
                 *ret_pending = pending_outcome_new(STORE_INTERRUPTED, COST_INTERRUPTION, settled->error);
                 return VERDICT_OUTCOME;
         }
@@ -165,11 +165,11 @@ enum retry_verdict retry_judge(const struct handler_config *handler, const struc
                 break;
         case OUTCOME_LIMITED:
                 if (settled->is_limit_closed)
-                        return VERDICT_AGAIN; /* it waits in its place for the limit to open */
+                        return VERDICT_AGAIN; /* waits in its place until the limit opens */
                 pending = said_later(handler, claimed, settled, random);
                 break;
         case OUTCOME_UNAVAILABLE:
-                /* Not the task's fault; the pool pauses, and the task waits in its place. */
+                /* The pool pauses, and the task waits in its place at no cost. */
                 return VERDICT_AGAIN;
         case OUTCOME_CRASHED:
         case OUTCOME_TIMED_OUT:
@@ -177,7 +177,7 @@ enum retry_verdict retry_judge(const struct handler_config *handler, const struc
                 break;
         case OUTCOME_INTERRUPTED:
                 if (!settled->is_suspect && (settled->reply || settled->never_started))
-                        return VERDICT_AGAIN; /* nothing was interrupted: it never started, or ended by itself */
+                        return VERDICT_AGAIN; /* nothing was interrupted: it never started, or answered by itself */
                 pending = pending_outcome_new(STORE_INTERRUPTED, COST_INTERRUPTION, settled->error);
                 pending->outcome.is_suspect = settled->is_suspect;
                 break;

@@ -1,4 +1,4 @@
-/* retry.h: what follows from how a task ended: done, once more, later, never again. */
+/* retry.h: decides what follows from a task's outcome: done, run again, retry later, or dead. */
 #ifndef QUIVER_HOST_SHARD_RETRY_H
 #define QUIVER_HOST_SHARD_RETRY_H
 
@@ -8,16 +8,16 @@
 #include "host/shard/window.h"
 
 enum retry_verdict {
-        VERDICT_OUTCOME, /* tell the store: *ret_pending */
-        VERDICT_AGAIN,   /* run it again when its pool takes tasks; nothing to record */
+        VERDICT_OUTCOME, /* record *ret_pending in the store */
+        VERDICT_AGAIN,   /* run it again when its pool takes tasks; the store need not know */
 };
 
-/* `random` is a fraction in [0, 1). */
+/* `random` is a fraction in [0, 1), for the jitter. */
 enum retry_verdict retry_judge(const struct handler_config *handler, const struct claimed *claimed,
         const struct settled *settled, double random, struct pending_outcome **ret_pending);
 
-/* What follows for one that is TRUST_DIED_ALONE: it is interrupted, at no cost, and does not run again soon.  Nobody
- * saw what its host died of; only a runner's death that its host has seen is a crash. */
+/* The outcome for a task with TRUST_DIED_ALONE: an interruption, at no cost, with a long delay.  Nobody saw why its
+ * host died; only a runner's death that its host has seen counts as a crash. */
 struct pending_outcome *retry_died_alone(const struct claimed *claimed);
 
 /* The delay before attempt number `failed` + 1, after `failed` failures. */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* So many of its recent calls may have been long if a pool's calls count as short: one in sixteen. */
+/* A pool's calls count as short while at most this many of the last 32 were long. */
 #define LONG_CALLS_MAX 2
 
 void routes_free(struct routes *r)
@@ -104,7 +104,7 @@ void routes_call_ended(struct routes *r, uint32_t pool, uint64_t took_ms)
                 r->long_calls[pool] = r->long_calls[pool] << 1 | (took_ms > ROUTES_MOMENT_MS);
 }
 
-/* A reason that is none of these is a budget that was used up. */
+/* Any other reason means that the task's budget was used up. */
 static enum finished finished_as(struct span reason)
 {
         static const struct span reasons[FINISHED_KINDS] = {

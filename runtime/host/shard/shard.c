@@ -35,10 +35,9 @@ bool shard_is_quiet(const struct shard *s)
         return !s->running && !s->ended && !s->telling && !s->is_calling;
 }
 
-/* --- what to do next -------------------------------------------------------------------------------------------------
- */
+/* --- what to do next --- */
 
-/* Whether names are to be read, or keys to be woken; as many as there is room for. */
+/* Whether to read names, or to wake keys if the window has room. */
 static enum shard_call names_call(const struct shard *s)
 {
         if (s->names.must_read)
@@ -46,7 +45,7 @@ static enum shard_call names_call(const struct shard *s)
         return shard_names_next(&s->names) != SHARD_NAME_NONE && shard_wake_max(s) ? SHARD_CALL_WAKE : SHARD_CALL_NONE;
 }
 
-/* When something about its schedules is to be done, by the boot clock; STORE_NEVER. */
+/* When schedules have to be read or fired, by the boot clock; STORE_NEVER. */
 static uint64_t schedules_due_ms(const struct shard *s)
 {
         const struct shard_schedules *all = s->schedules;
@@ -67,7 +66,8 @@ enum shard_call shard_next_call(const struct shard *s, bool can_wait, uint64_t n
 {
         if (s->is_calling || now_ms < s->not_before_ms)
                 return SHARD_CALL_NONE;
-        /* Its number is used up if it arrived: under that number the store does nothing else. */
+        /* The unanswered call may have arrived: the store ignores any other call under its number, so it must be
+         * repeated unchanged. */
         if (s->is_repeat && s->last_call >= SHARD_CALL_ADVANCE)
                 return s->last_call;
         switch (s->state) {
@@ -207,8 +207,7 @@ void shard_fill_release(struct shard *s, struct store_release *release, uint64_t
         *release = (struct store_release){ .lease = s->lease, .call = s->call + 1 };
 }
 
-/* --- replies ---------------------------------------------------------------------------------------------------------
- */
+/* --- replies --- */
 
 static void answered(struct shard *s)
 {
@@ -290,7 +289,7 @@ static void remember_done(struct done_tasks *done, const struct claimed *c, uint
                 task, c->lent ? span_of_text(c->lent->worker) : (struct span){ 0 }, c->lent && c->lent->is_seat);
 }
 
-/* What the call said is durable now. */
+/* The outcomes in s->telling are durable now.  `is_sure`: the store still had all tasks that merges named. */
 static void told(struct shard *s, bool is_sure, uint64_t now_ms)
 {
         lents_told(s, now_ms);
@@ -335,11 +334,11 @@ void shard_advanced(struct shard *s, const struct store_advance *advance, uint64
         }
         s->call++;
         shard_lease_renewed(s, sent_ms, advance->left_ms);
-        /* First out, then in: what was given back may be handed out again by the same call. */
+        /* First drop the told tasks, then add the new ones: the same reply may hand out a task that was given back. */
         told(s, !advance->gone, now_ms);
         struct claimed **added = shard_add_tasks(s, advance->tasks, advance->tasks_count, now_ms);
         window_prune(&s->window);
-        /* Those that are merged are no longer more than their key's share. */
+        /* Merge before trimming: merged tasks no longer exceed their key's share. */
         shard_merge_tasks(s, added, advance->tasks_count, now_ms);
         shard_trim_tasks(s, added, advance->tasks, advance->tasks_count, now_ms);
         free(added);
@@ -369,7 +368,7 @@ void shard_woken(struct shard *s, const struct store_wake *wake)
                 return;
         }
         s->call++;
-        /* The answer to the first may have been lost: it may have woken some. */
+        /* The answer to the first try may have been lost after it had woken keys. */
         shard_names_woken(&s->names, s->routes, was_repeat ? 1 : wake->woken, wake->has_more);
         s->has_work |= s->names.has_woken;
 }

@@ -1,8 +1,8 @@
 /* shard.h: one shard as its owner sees it: lease, window, and the one call to the store that may be under way.
  *
- * A machine without I/O: the host tells it what happened and asks what to do next.  shard_next_call() names the call to
- * make and fills it in; the host makes it, and hands back the reply.  A call that got no answer is made again as it
- * was: the store numbers calls, so the repeat does nothing twice. */
+ * A machine without I/O: the host passes in events and asks for the next call.  shard_next_call() names it,
+ * shard_fill_*() fills it in, the host makes it and passes back the reply.  A call without an answer is repeated
+ * unchanged: calls are numbered, so the store does nothing twice. */
 #ifndef QUIVER_HOST_SHARD_SHARD_H
 #define QUIVER_HOST_SHARD_SHARD_H
 
@@ -23,12 +23,12 @@
 #include "store/store.h"
 
 enum shard_state {
-        SHARD_AWAY,    /* not ours, nor should it be */
-        SHARD_SEEKING, /* ours to acquire */
-        SHARD_PARTING, /* no longer ours to acquire, but an acquire is not answered yet: it may be granted */
-        SHARD_READING, /* granted; the rest of the in-flight table is still to come */
+        SHARD_AWAY,    /* not ours, and not assigned to us */
+        SHARD_SEEKING, /* assigned to us, not granted yet */
+        SHARD_PARTING, /* no longer assigned to us, but an acquire is unanswered and may be granted */
+        SHARD_READING, /* granted; the rest of the in-flight table has yet to be read */
         SHARD_OWNED,
-        SHARD_LEAVING, /* claims and starts nothing more; released once nothing runs and all is told */
+        SHARD_LEAVING, /* claims and starts nothing; released once no task runs and all outcomes are durable */
 };
 
 enum shard_call {
@@ -46,79 +46,78 @@ enum shard_call {
 
 struct shard_limits {
         uint64_t ttl_ms;
-        uint64_t drain_ms; /* a planned move waits so long for calls that run; one that runs longer keeps the shard here
-                            */
-        uint64_t gather_ms; /* how long an outcome may wait for others while there is other work */
+        uint64_t drain_ms;  /* how long a planned move waits for running calls; a longer call keeps the shard here */
+        uint64_t gather_ms; /* how long an outcome may wait for others while the host has other work */
         uint32_t window_tasks;
         uint64_t window_bytes;
-        bool can_merge;  /* the app has that switched on */
-        bool ring_costs; /* as in store_info */
-        uint32_t seats;  /* tasks that a host runs at once, at most: so many of a dead one's may have been running */
+        bool can_merge;  /* the app has the feature "merge" switched on */
+        bool ring_costs; /* see struct store_info */
+        uint32_t seats;  /* the most tasks a host runs at once, so as many of a dead owner's may have been running */
 };
 
 struct shard {
         uint32_t number;
         enum shard_state state;
         const struct shard_limits *limits;
-        struct routes *routes;        /* which pools serve its tasks */
-        struct shard_set *changed;    /* where it is noted that something has happened to it; NULL: nowhere */
-        struct done_tasks *done;      /* where it is noted what was done; NULL: nowhere */
-        const int64_t *wall_ahead_ms; /* how far the wall clock is ahead of the boot clock; NULL: it is not known */
+        struct routes *routes;        /* which pools serve its tasks; shared, borrowed */
+        struct shard_set *changed;    /* set that the shard adds itself to when something happens to it; may be NULL */
+        struct done_tasks *done;      /* where done tasks are remembered; may be NULL */
+        const int64_t *wall_ahead_ms; /* wall clock minus boot clock; NULL: unknown */
         struct store_lease lease;
         struct window window;
-        uint64_t lease_number; /* grows each time the shard is lost */
-        uint64_t starts;  /* the second half of a handler's fence: never goes back, an epoch may be granted twice */
-        uint32_t running; /* tasks that pools have */
-        uint32_t lent;    /* tasks that workers outside have: they keep nobody from leaving the shard */
+        uint64_t lease_number; /* grows each time we lose or release the shard */
+        uint64_t starts;  /* second half of the handlers' fence; never reset, because an epoch may be granted twice */
+        uint32_t running; /* tasks in the hands of pools */
+        uint32_t lent;    /* tasks in the hands of workers; they do not delay leaving the shard */
 
-        bool is_firm;                     /* SEEKING: its last owner is no member any more */
-        bool has_holder;                  /* SEEKING: the store has said whose it is */
-        uint8_t holder[STORE_NONCE_SIZE]; /* if it has: need not be its last owner */
-        bool is_moving;       /* another should have it; OWNED: not yet, a call runs for too long (a pending move) */
-        bool is_to_leave;     /* is_moving: once the calls that ran at leave_ms have ended */
-        bool is_forced;       /* LEAVING: whatever runs */
-        bool must_recall;     /* what a pool has and has not started is to come back */
-        bool is_refused;      /* the store renews it no more: what runs has to be cut */
-        uint64_t leave_ms;    /* LEAVING, is_to_leave: since */
-        uint64_t epoch;       /* what coordination gave it; 0: it is not to be ours.  The lease's may be an older one */
-        uint64_t next_epoch;  /* to be sought once it is released; 0: not */
-        uint64_t stale_epoch; /* AWAY: the store knows this one, which is above the one we were given; 0: no */
-        uint32_t busy_count;  /* SEEKING: so often it was another's */
+        bool is_firm;                     /* SEEKING: its last owner is no longer a member */
+        bool has_holder;                  /* SEEKING: `holder` is set */
+        uint8_t holder[STORE_NONCE_SIZE]; /* who holds the lease according to the store; need not be its last owner */
+        bool is_moving;       /* assigned to another host; OWNED: a long call delays the move (a pending move) */
+        bool is_to_leave;     /* is_moving: leaves once the calls that ran at leave_ms have ended */
+        bool is_forced;       /* LEAVING: does not go back to OWNED because of a long call */
+        bool must_recall;     /* tasks that a pool has but has not started are to be taken back */
+        bool is_refused;      /* the store no longer renews the lease: running tasks must be stopped */
+        uint64_t leave_ms;    /* LEAVING, is_to_leave: since when */
+        uint64_t epoch;       /* assigned by coordination; 0: not assigned to us.  lease.epoch may be older */
+        uint64_t next_epoch;  /* epoch to acquire under once the release is answered; 0: none */
+        uint64_t stale_epoch; /* AWAY: the store's epoch, which is above our assigned one; 0: none */
+        uint32_t busy_count;  /* SEEKING: number of BUSY replies */
 
         bool is_calling;
-        enum shard_call last_call; /* the one under way, or the one before */
-        bool is_repeat;            /* that one got no answer */
-        uint64_t call;             /* number of the last one that the store answered */
-        uint64_t sent_ms;          /* when the one under way was first sent: what it renews counts from here */
+        enum shard_call last_call; /* the call under way, or the previous one */
+        bool is_repeat;            /* last_call got no answer and has to be repeated */
+        uint64_t call;             /* number of the last numbered call that the store answered */
+        uint64_t sent_ms;          /* when the call under way was first sent: the lease it renews counts from here */
         uint64_t not_before_ms;
         uint32_t failures;
         uint64_t after_seq; /* READING */
-        bool must_reread;   /* READING starts anew: the store has something that we have forgotten */
-        uint32_t recovered; /* of a dead owner's: how many more may have been running */
+        bool must_reread;   /* read the in-flight table from the start: the store has tasks that we have forgotten */
+        uint32_t recovered; /* how many more of a dead owner's tasks may have been running */
 
-        struct claimed *ended, *ended_last; /* have a pending, wait to be told */
+        struct claimed *ended, *ended_last; /* list of tasks with an outcome that no call has taken yet */
         uint32_t ended_count;
-        uint64_t ended_ms;             /* when the first of them ended */
-        bool tasks_are_short;          /* recent tasks were short, so waiting a moment fills the next call */
-        bool is_urgent;                /* one of them keeps a waiting task of its key from starting */
-        struct shard_telling *telling; /* what the advance under way says; NULL: nothing */
-        struct shard_telling **spare;  /* where those that are not needed wait; NULL: nowhere, they are freed */
+        uint64_t ended_ms;    /* when the first task on that list ended */
+        bool tasks_are_short; /* recent tasks were short, so waiting a moment fills the next call */
+        bool is_urgent;       /* an outcome on that list blocks a waiting task of its key, a person or a timer */
+        struct shard_telling *telling; /* contents of the advance under way, or to be repeated; NULL: none */
+        struct shard_telling **spare;  /* list of unused ones; NULL: they are freed */
 
         struct shard_saves saves;
-        struct lent *starts_waiting; /* starts at workers that the store has to hear of (lent.h) */
-        struct lent *adopted;        /* that an owner before us made; taken with shard_take_adopted() */
+        struct lent *starts_waiting; /* lent tasks whose start has to be recorded (lent.h) */
+        struct lent *adopted;        /* tasks that a previous owner lent; see shard_take_adopted() */
         struct shard_names names;
-        struct shard_schedules *schedules; /* NULL: it has none that fire */
+        struct shard_schedules *schedules; /* NULL: no schedule of the shard fires */
 
-        bool has_work;               /* the store has something for us, of which lane is not known */
-        bool has_more[LANES];        /* the store has more of that lane than there was room for */
-        uint64_t pace_ms;            /* tasks keep coming: so long from one claim to the next; 0: as they come */
-        const uint64_t *pace_max_ms; /* no longer than this, by the store's load; NULL: gather_ms of the limits */
-        bool is_unrung;              /* the last advance asked for no ring: another one follows (shard_look_due_ms) */
-        bool has_rung;               /* since the call under way was sent: that may have looked too early */
-        uint64_t due_ms;             /* the store will have something for us then; STORE_NEVER */
-        uint64_t until_ms;           /* our own deadline: start nothing after it.  0: no lease */
-        uint64_t fenced;             /* how often another had taken it */
+        bool has_work;               /* the store may have something for us, in an unknown lane */
+        bool has_more[LANES];        /* the store has more tasks of that lane than the last claim took */
+        uint64_t pace_ms;            /* tasks keep coming: time between two claims; 0: claim as they come */
+        const uint64_t *pace_max_ms; /* upper bound of pace_ms, by the store's load; NULL: limits->gather_ms */
+        bool is_unrung;    /* the last advance asked not to be rung: another must follow (shard_look_due_ms()) */
+        bool has_rung;     /* the doorbell rang after the call under way was sent, which may have looked too early */
+        uint64_t due_ms;   /* when the store will have a task that is due; STORE_NEVER */
+        uint64_t until_ms; /* our own deadline: start nothing after it; 0: no lease */
+        uint64_t fenced;   /* how often the store refused a call because another host has the lease */
         struct shard_load load;
 };
 
@@ -129,128 +128,127 @@ void shard_free(struct shard *s);
 
 /* --- the lease: shard_lease.c --- */
 
-/* It is to be ours, under that epoch; `is_firm`: its last owner is no member any more.  If it is ours already, or on
- * its way out, it stays. */
+/* The shard is assigned to us under that epoch.  `is_firm`: its last owner is no longer a member.  A shard that we hold
+ * stays; one that is leaving stays too, unless a release is under way. */
 void shard_assign(struct shard *s, const uint8_t nonce[STORE_NONCE_SIZE], uint64_t epoch, bool is_firm);
-/* It is to be another's: a planned move, which interrupts nobody.  It is left once the calls that run have ended; if
- * one runs for longer than the drain time the shard goes on serving, and tries again when that call has ended.  Until
- * they have ended, tasks of handlers whose calls are short still start. */
+/* The shard is assigned to another host: a planned move, which interrupts no task.  We leave once the calls that run
+ * now have ended; if one runs longer than drain_ms, the shard goes on serving and tries again when that call has ended.
+ * Until then tasks of handlers with short calls still start. */
 void shard_unassign(struct shard *s, uint64_t now_ms);
-/* We go: starts nothing more, and is released once nothing runs. */
+/* The host stops: starts nothing more, and releases the shard once nothing runs. */
 void shard_leave(struct shard *s, uint64_t now_ms);
-/* A moment may have come that no event tells of. */
+/* Call it before shard_next_call(): a deadline may have passed that no event reports. */
 void shard_tick(struct shard *s, uint64_t now_ms);
-/* The store has other schedules of the shard than are known here. */
+/* The shard's schedules in the store have changed. */
 void shard_schedules_changed(struct shard *s);
-/* We hold the lease, as far as we know. */
+/* Whether we hold the lease, as far as we know. */
 bool shard_is_held(const struct shard *s);
-/* The store has something new about it: for us to claim, or that it is free. */
+/* The doorbell rang: there may be tasks to claim, or the lease may be free. */
 void shard_rang(struct shard *s);
-/* It should be another's and is still ours. */
+/* Whether it is assigned to another host and still ours. */
 bool shard_is_move_pending(const struct shard *s);
-/* It was asked for, and no answer has come: the store may think that it is ours. */
+/* Whether an acquire is unanswered: the store may have granted it. */
 bool shard_may_be_held(const struct shard *s);
 
 /* --- calls --- */
 
-/* What to ask the store now; `can_wait`: there is other work, so calls may wait for a moment to be fuller.  The host
- * sets is_calling by making the call. */
+/* The call to make now; `can_wait`: the host has other work, so calls may wait a moment to be fuller.  shard_fill_*()
+ * then sets is_calling. */
 enum shard_call shard_next_call(const struct shard *s, bool can_wait, uint64_t now_ms);
-/* When shard_next_call() may change its mind without any event; STORE_NEVER. */
+/* When shard_next_call() may return something else without any event; STORE_NEVER. */
 uint64_t shard_due_ms(const struct shard *s);
 
-/* Not firm before it is known whose the shard is; whether s->holder is a member is for the caller to say. */
+/* Never firm while the holder is unknown; the caller checks whether s->holder is still a member. */
 void shard_fill_acquire(struct shard *s, struct store_acquire *acquire, uint64_t now_ms);
 void shard_fill_page(struct shard *s, struct store_in_flight *page, uint64_t now_ms);
 void shard_fill_advance(struct shard *s, struct store_advance *advance, uint64_t now_ms);
 void shard_fill_names(struct shard *s, struct store_names *names, uint64_t now_ms);
 void shard_fill_wake(struct shard *s, struct store_wake *wake, uint64_t now_ms);
 void shard_fill_schedules(struct shard *s, struct store_schedule_list *list, uint64_t now_ms);
-/* What runs and is to be stopped for one of them comes back in `ret_replaced`. */
+/* `ret_replaced` gets the running tasks that a due schedule replaces: the caller stops them. */
 void shard_fill_fires(struct shard *s, struct store_fires *fires, uint64_t now_ms,
         struct claimed *ret_replaced[STORE_CALL_FIRES], uint32_t *ret_replaced_count);
 void shard_fill_release(struct shard *s, struct store_release *release, uint64_t now_ms);
 
-/* The replies.  `failed` is for requests whose status is negative. */
+/* Replies.  shard_failed() is for requests whose status is negative. */
 void shard_acquired(struct shard *s, const struct store_acquire *acquire, uint64_t now_ms);
 void shard_paged(struct shard *s, const struct store_in_flight *page);
 void shard_advanced(struct shard *s, const struct store_advance *advance, uint64_t now_ms);
 void shard_named(struct shard *s, const struct store_names *names);
 void shard_woken(struct shard *s, const struct store_wake *wake);
-/* They were read: shard_schedules_begin() and _add() of s->schedules are called after this. */
+/* The schedules were read: the caller then calls shard_schedules_begin() and _add() on s->schedules. */
 void shard_listed(struct shard *s);
 void shard_fired(struct shard *s, const struct store_fires *fires);
-/* They cannot be: nothing was sent, and what was due is forgotten until the schedules are read again. */
+/* The store refuses these fires for good: drops them until the schedules are read again. */
 void shard_fires_refused(struct shard *s);
 void shard_released(struct shard *s);
 void shard_renewed(struct shard *s, const struct store_renewal *renewal, uint64_t sent_ms, uint64_t now_ms);
 void shard_failed(struct shard *s, uint64_t now_ms);
 
-/* A task that a pool had has ended so; `pending` is taken. */
+/* A task that a pool had has ended; takes ownership of `pending`. */
 void shard_ended(struct shard *s, struct claimed *c, struct pending_outcome *pending, uint64_t now_ms);
-/* A task that a pool had is to run again. */
+/* A task that a pool had is to run again; nothing is recorded. */
 void shard_again(struct shard *s, struct claimed *c, uint64_t now_ms);
 
-/* A task that a pool has, has made that checkpoint: it is told with the next call. */
+/* A running task has made a checkpoint, which goes with the next call. */
 void shard_save(struct shard *s, struct claimed *c, const void *data, size_t size);
 
-/* The routes have changed: those that wait are sorted anew. */
+/* The routes have changed: looks up the pool of each waiting task again. */
 void shard_reroute(struct shard *s, uint64_t now_ms);
 
-/* That pool takes no tasks any more: those that wait for it go back to the store, so that they do not fill the window.
- */
+/* The pool takes no more tasks: returns those that wait for it to the store, so that they do not fill the window. */
 void shard_return_pool(struct shard *s, uint32_t pool, uint64_t now_ms);
 
-/* A pool has opened or shut: keys that wait for it in the store are to be woken, or no more. */
+/* A pool or a limit has opened or shut: decides again which keys that wait in the store are to be woken. */
 void shard_look_at_names(struct shard *s);
-/* The pool wants one task, to see whether it can take more.  False if no key of the shard waits for it. */
+/* The pool wants one task to test whether it works again.  False if no key of the shard waits for it. */
 bool shard_probe(struct shard *s, uint32_t pool);
 
-/* A control that is about tasks which wait here, or about a key. */
+/* Carries out a control about tasks that wait here, a key, or the schedules. */
 void shard_obey(struct shard *s, const struct store_control *control, uint64_t now_ms);
 
-/* The next task of that lane for that pool, counted as running; NULL if none may start.  One that is TRUST_DIED_ALONE
- * is to be ended (retry_died_alone), not run.  One that a host has died with is told to the store before it is handed
- * out. */
+/* The next task of that lane for that pool, counted as running; NULL if none may start.  The caller must end a task
+ * with TRUST_DIED_ALONE (retry_died_alone()), not run it.  A task that a host has died with is returned only once its
+ * start is recorded. */
 struct claimed *shard_next(struct shard *s, uint32_t pool, enum lane lane, uint64_t now_ms);
-/* How many tasks of its key, itself included, may run in the call of a task that was handed out just now, if that takes
- * `max` of them. */
+/* How many tasks of its key, itself included, may run in one call with `head`, which was just handed out; at most
+ * `max`. */
 uint32_t shard_run_max(const struct claimed *head, uint32_t max);
-/* The task that runs in the same call as `before`, which was handed out just now, right behind it; counted as running.
- * NULL: none may. */
+/* The task right behind `before`, to run in the same call, counted as running; `before` was just handed out.  NULL:
+ * none may follow. */
 struct claimed *shard_follow(struct shard *s, const struct claimed *before, uint64_t now_ms);
-/* A task that follows another in a call has an answer, but the one before it is not done: that answer does not count,
- * and the task counts as not started.  False: it does count. */
+/* Refuses the answer of a task that follows another in its call if that one is not done: the task counts as not
+ * started.  False: the answer counts. */
 bool shard_refuse_answer(struct shard *s, struct claimed *c, uint64_t now_ms);
-/* The same, of those that may be lent (window_may_lend()). */
+/* Like shard_next(), but only tasks that may be lent (window_may_lend()). */
 struct claimed *shard_next_to_lend(struct shard *s, uint32_t pool, enum lane lane, uint64_t before_ms, uint64_t now_ms);
-/* Tasks of that lane that wait for shares of limits: those that may go on are ready again. */
+/* Makes tasks of that lane ready again that waited for shares of limits and may start now. */
 void shard_look_at_limits(struct shard *s, unsigned lane, uint64_t now_ms);
-/* A suspect's start is told to the store first.  Begins that for the pool's next suspect; once it is told, shard_next()
- * hands it out.  Only while the pool has no other marked suspect, on whatever shard (window_marks()): if the host dies,
- * the one that is marked did it.  False: there is none. */
+/* Records the start of the pool's next suspect; shard_next() hands it out once that is durable.  Only call it while the
+ * pool has no marked suspect on any shard (window_marks()): if the host dies, the marked one did it.  False: there is
+ * no suspect. */
 bool shard_mark_next(struct shard *s, uint32_t pool, uint64_t now_ms);
 
-/* Something has happened to it that may change what it wants.  All that is declared here says so itself. */
+/* Notes that what the shard wants may have changed.  The functions above call it themselves. */
 static inline void shard_stir(struct shard *s)
 {
         if (s->changed)
                 shard_set_add(s->changed, s->number);
 }
 
-/* What ended keeps tasks of its keys from starting, and nothing else runs here: all stands until that is told. */
+/* Whether no task of the shard can start before the next advance: nothing runs, and an outcome blocks its key. */
 bool shard_is_blocked(const struct shard *s);
 
-/* Tasks whose end the call under way tells of. */
+/* Number of tasks whose outcome the call under way carries. */
 static inline uint32_t shard_telling_count(const struct shard *s)
 {
         return s->telling ? s->telling->tasks_count : 0;
 }
 
-/* Some lane has no room for another task. */
+/* Whether some lane has no room for another task. */
 bool shard_is_full(const struct shard *s);
 
-/* Nothing here runs or waits to be told. */
+/* Whether nothing runs, no outcome waits and no call is under way. */
 bool shard_is_quiet(const struct shard *s);
 
 #endif

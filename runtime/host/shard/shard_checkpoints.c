@@ -24,7 +24,7 @@ void saves_tell(struct shard *s)
         struct shard_telling *telling = s->telling;
         while (saves->waiting && telling->saves_count < SHARD_SAVES_MAX) {
                 struct claimed *c = saves->waiting;
-                /* A copy: the next one may come while the call is under way. */
+                /* A copy, because the task may save again while the call is under way. */
                 struct pending_outcome *pending = pending_outcome_checkpoint(c->saved.data, c->saved.size);
                 (void)shard_add_outcome(s, c, &pending->outcome);
                 telling->saves[telling->saves_count++] = pending;
@@ -46,7 +46,7 @@ static void leave_list(struct shard_saves *saves, struct claimed *c)
 void saves_stop(struct shard *s, struct claimed *c)
 {
         leave_list(&s->saves, c);
-        /* If its last words brought one (has_saved), that is newer. */
+        /* With has_saved set, the final answer brought a checkpoint, which is newer than `saved`. */
         if (c->has_run_saved && !c->has_saved) {
                 buffer_clear(&c->checkpoint);
                 buffer_put(&c->checkpoint, c->saved.data, c->saved.size);

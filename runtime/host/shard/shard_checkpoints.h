@@ -1,7 +1,7 @@
-/* shard_checkpoints.h: checkpoints of tasks that still run, on their way to the store.
+/* shard_checkpoints.h: checkpoints of running tasks, on their way to the store.
  *
- * Part of the shard (shard.h), which calls all of this but shard_save().  A running task's latest checkpoint waits
- * until the shard's next call and goes with it, fenced like all that the call says. */
+ * Part of the shard (shard.h), which calls all of this but shard_save().  A running task's latest checkpoint goes with
+ * the shard's next advance, fenced like the rest of that call. */
 #ifndef QUIVER_HOST_SHARD_SHARD_CHECKPOINTS_H
 #define QUIVER_HOST_SHARD_SHARD_CHECKPOINTS_H
 
@@ -9,14 +9,14 @@ struct shard;
 struct claimed;
 
 struct shard_saves {
-        struct claimed *waiting; /* list of those whose checkpoint is to be told */
+        struct claimed *waiting; /* list of tasks with an unsaved checkpoint, by save_next */
 };
 
-/* Puts what waits into the call that is being filled in. */
+/* Moves the waiting checkpoints into the advance that is being filled in. */
 void saves_tell(struct shard *s);
-/* It does not run any more: what it saved goes with how it ended. */
+/* The task has stopped running: its checkpoint goes with its outcome. */
 void saves_stop(struct shard *s, struct claimed *c);
-/* Forgets all that waits: the shard is not ours any more. */
+/* Forgets the waiting checkpoints: we no longer own the shard. */
 void saves_drop(struct shard *s);
 
 #endif

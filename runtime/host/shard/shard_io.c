@@ -107,7 +107,7 @@ static void show_lease(struct shard_io *io)
         leases_set(io->all->leases, s->number, s->lease.epoch, until_ns);
 }
 
-/* One that runs under a lease that we have lost, or that is not renewed any more, and has not been told. */
+/* A running task whose lease is lost or no longer renewed, and that was not told to stop yet. */
 static struct claimed *find_stale(const struct shard *s)
 {
         for (struct window_key *key = s->window.keys; key; key = key->hh.next)
@@ -118,8 +118,8 @@ static struct claimed *find_stale(const struct shard *s)
         return NULL;
 }
 
-/* Its shard was taken from us: told to stop, killed after the grace.  Each look starts anew: one that had not started
- * yet is settled, and forgotten, on the spot. */
+/* The pool stops such tasks and kills them after the grace time.  Each search starts from the beginning, because
+ * stopping a task that had not started frees it at once. */
 static void cancel_stale(struct shard_io *io)
 {
         struct claimed *c;
@@ -150,7 +150,7 @@ void shards_look_at_shares(struct shards *all)
                 return;
         for (uint32_t i = 0; i < all->count; i++) {
                 struct claimed *c;
-                /* Each look starts anew, as in cancel_stale(). */
+                /* Each search starts from the beginning, as in cancel_stale(). */
                 while ((c = find_lost(&all->list[i]))) {
                         c->is_told_to_stop = true;
                         log_event(LEVEL_WARN, "limit-lost", "handler=%s id=%s key=%s limit=%s text=%s", c->handler.data,
@@ -218,7 +218,7 @@ static void on_paged(struct store_request *request)
         after_reply(io, fenced);
 }
 
-/* What a person asked for, or a worker said, as far as it is about tasks that we hold. */
+/* Carries out a person's control, or passes on a worker's report, about a task that we hold. */
 static void obey(struct shard_io *io, const struct store_control *control)
 {
         if (control->verb == CONTROL_HEARTBEAT || control->verb == CONTROL_OUTCOME) {
@@ -239,12 +239,12 @@ static void on_forwarded(struct store_request *request)
 {
         struct shard_io *io = container_of(request, struct shard_io, forward.request);
         io->is_forwarding = false;
-        /* What could not be handed over shows again in a later reply. */
+        /* On failure has_outbox is set again in a later reply. */
         if (request->status == 0 && io->forward.verdict == STORE_OK && io->forward.has_more)
                 forward_outbox(io);
 }
 
-/* Follow-ups for other shards that the store could not put there itself. */
+/* Forwards follow-ups for other shards that the store could not put there itself. */
 static void forward_outbox(struct shard_io *io)
 {
         if (io->is_forwarding)
@@ -301,7 +301,7 @@ static void on_woken(struct store_request *request)
         after_reply(io, fenced);
 }
 
-/* One that cannot be read, or whose zone is not on this machine, does not fire; the others do. */
+/* Skips a schedule that cannot be parsed or whose time zone is not on this machine; the others still fire. */
 static void add_schedule(struct shard_io *io, const struct store_schedule *stored)
 {
         struct error error = { { 0 } };
@@ -309,7 +309,7 @@ static void add_schedule(struct shard_io *io, const struct store_schedule *store
                 return;
         struct schedule *definition = memory_zero(1, sizeof(*definition));
         int r = schedule_parse(definition, stored->definition, &error);
-        /* What the store would refuse to fire would be asked for again and again. */
+        /* The store would refuse these, and they would be fired again and again. */
         if (r == 0 && shard_of_key(schedule_key(definition, stored->name), io->all->count) != io->shard.number)
                 r = error_set(&error, -EINVAL, "its key belongs to another shard");
         if (r == 0 && stored->next_ms % 1000)
@@ -334,7 +334,7 @@ static void on_listed(struct store_request *request)
         if (has_failed(io, request))
                 return;
         shard_listed(&io->shard);
-        /* It may have been lost meanwhile. */
+        /* The shard, and with it the schedules, may have been lost meanwhile. */
         if (!io->shard.schedules)
                 return;
         shard_schedules_begin(io->shard.schedules);
@@ -374,7 +374,7 @@ static void on_released(struct store_request *request)
                 return;
         shard_released(&io->shard);
         io->all->counts.released++;
-        cancel_stale(io); /* what workers have is the next owner's to wait for */
+        cancel_stale(io); /* lent tasks are the next owner's to wait for */
         show_lease(io);
 }
 
@@ -397,11 +397,12 @@ static void make_call(struct shard_io *io, enum shard_call call, uint64_t now_ms
         case SHARD_CALL_ACQUIRE:
                 shard_fill_acquire(&io->shard, &io->acquire, now_ms);
                 io->acquire.host = io->all->host ? span_of_text(io->all->host) : (struct span){ 0 };
-                /* The last owner is gone, but a member from which it was to move may hold it still: never force that.
-                 */
+                /* The last owner is gone, but the lease may still be held by a member that had to give the shard to it:
+                 * never force that one. */
                 if (assignment_lists(io->all->assignment, io->shard.holder))
                         io->acquire.is_firm = false;
-                /* Before it is sent: should we die before the answer comes, our guard gives this one back, too. */
+                /* Show the lease before the request is sent: if we die before the answer, our guard releases this one,
+                 * too. */
                 show_lease(io);
                 io->request.done = on_acquired;
                 store_acquire(store, &io->acquire);
@@ -453,8 +454,8 @@ static struct claimed *find_handed(const struct shard *s)
         return NULL;
 }
 
-/* A shard that is left waits for what runs, but not for what would run after that: its next owner can start it sooner.
- * Each look starts anew: one that had not started is back in the window. */
+/* Takes tasks back that a pool has but has not started: while we wait for running ones, the next owner could start
+ * these sooner.  Each search starts from the beginning, because a task that is taken back is in the window again. */
 static void recall(struct shards *all)
 {
         const struct shard_set *changed = &all->schedule.changed;
@@ -475,7 +476,7 @@ void shards_see_clock(struct shards *all, uint64_t wall_ms, uint64_t now_ms)
 {
         int64_t ahead_ms = (int64_t)wall_ms - (int64_t)now_ms;
         int64_t moved_ms = ahead_ms - all->wall_ahead_ms;
-        /* The two clocks are read one after the other, and the wall clock is slewed. */
+        /* Small differences are normal: the clocks are read one after the other, and the wall clock is slewed. */
         if (moved_ms > -2 && moved_ms < 2)
                 return;
         all->wall_ahead_ms = ahead_ms;
@@ -525,7 +526,8 @@ void shards_renew(struct shards *all, uint64_t now_ms)
                 if (shard_is_held(s))
                         all->renewals[count++] = (struct store_renewal){ .lease = s->lease };
         }
-        /* Also without any: an answer proves that the store is there, and tells of the desired state. */
+        /* Renew even with no leases: the answer proves that the store is reachable, and carries the desired state's
+         * version. */
         all->renew = (struct store_renew){ .items = all->renewals, .items_count = count };
         all->renew.request.done = on_renewed;
         all->renew_sent_ms = now_ms;
@@ -536,7 +538,7 @@ void shards_renew(struct shards *all, uint64_t now_ms)
 
 /* --- load --- */
 
-/* Shorter intervals have no use: loads are told every few seconds at most. */
+/* Hosts publish their loads every few seconds at most, so shorter intervals have no use. */
 #define LOAD_SAMPLE_MS 3000u
 
 bool shards_sample_load(struct shards *all, uint64_t now_ms, struct load_summary *ret_load)

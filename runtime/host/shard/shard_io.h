@@ -1,7 +1,6 @@
-/* shard_io.h: a host's shards and the store: makes the calls that the shards want, and hands the replies back.
+/* shard_io.h: makes the store calls that a host's shards want, and hands the replies back.
  *
- * Everything is on the loop's thread.  A shard has one call under way at most; the leases of all are renewed together.
- */
+ * Runs on the loop's thread.  A shard has one call under way at most; one request renews the leases of all shards. */
 #ifndef QUIVER_HOST_SHARD_SHARD_IO_H
 #define QUIVER_HOST_SHARD_SHARD_IO_H
 
@@ -18,8 +17,8 @@
 
 struct shards;
 
-/* A shard and the one call that it may have under way.  Handing over what waits in its outbox is no part of the shard's
- * protocol: it may be repeated at any time, and goes on beside it. */
+/* A shard and the one call that it may have under way.  Forwarding the shard's outbox is not part of the shard's
+ * protocol: it is idempotent, and runs beside the call. */
 struct shard_io {
         struct shards *all;
         struct shard shard;
@@ -39,32 +38,33 @@ struct shard_io {
         };
 };
 
-/* What the shards need their host for. */
+/* Callbacks to the host. */
 struct shards_events {
         uint64_t (*now_ms)(void *self);
-        /* A task that a pool has is to stop: its lease is lost, or a person cancelled it.  It is settled either way,
+        /* Stop a task that a pool has: its lease is lost, or a person cancelled it.  The pool settles it in any case,
          * at once if it had not started. */
         void (*stop)(void *self, struct claimed *claimed);
-        /* A task that a pool has is wanted back, for its shard is left: settled at once, unless it has started. */
+        /* Take a task back from its pool because we leave its shard: the pool settles it at once unless it has
+         * started. */
         void (*recall)(void *self, struct claimed *claimed);
-        /* A worker said something about a task of that shard, through another host. */
+        /* A worker's report about a task of that shard arrived through another host. */
         void (*reported)(void *self, struct shard *shard, const struct store_control *control);
-        /* A shard's call failed, and the one before had not.  It is made again. */
+        /* A shard's call failed and the one before had not.  It will be repeated. */
         void (*failed)(void *self, const struct shard *shard, int status, const char *text);
-        /* So many tasks were merged into that one. */
+        /* `count` tasks were merged into that one. */
         void (*merged)(void *self, const struct claimed *into, uint32_t count);
-        /* The store knows an epoch above the one that a shard was given: coordination has to hear of it. */
+        /* The store's epoch is above the assigned one: coordination has to learn of it. */
         void (*stale)(void *self);
-        /* The renewal of all leases was answered (or not: why), before the shards hear of it. */
+        /* The renewal of all leases was answered, or failed (`failure`).  Called before the shards get the answer. */
         void (*renewed)(void *self, const char *failure, uint64_t desired_version);
 };
 
-/* What a host's shards have done since it started. */
+/* Counts since the host started. */
 struct shards_counts {
         uint64_t acquired;
-        uint64_t takeovers; /* of these, from an owner that neither was us nor released */
+        uint64_t takeovers; /* of these, from another host that had not released the shard */
         uint64_t released;
-        uint64_t failed; /* calls that the store did not answer, or could not do */
+        uint64_t failed; /* calls without an answer or with an error */
         struct histogram calls[SHARD_CALLS];
         struct histogram renewals;
 };
@@ -76,55 +76,56 @@ struct shards {
         struct store *store;
         struct call_schedule schedule;
         struct dispatch *dispatch;
-        struct done_tasks *done;             /* what was done; NULL: nobody asks */
-        struct leases *leases;               /* what runners may start */
-        const struct assignment *assignment; /* who should own what */
-        const uint8_t *nonce;                /* which of its owners we are */
-        const char *host;                    /* our name, for the leases' records; NULL: none */
+        struct done_tasks *done;             /* where done tasks are remembered; may be NULL */
+        struct leases *leases;               /* the lease page that runners read */
+        const struct assignment *assignment; /* who should own which shard */
+        const uint8_t *nonce;                /* our nonce */
+        const char *host;                    /* our host name, recorded in leases; may be NULL */
         const struct shard_limits *limits;
         const struct shards_events *events;
-        void *self; /* theirs */
+        void *self; /* passed to events */
 
         struct shards_counts counts;
-        bool is_standing_by; /* Nothing is ours, whatever the assignment says. */
+        bool is_standing_by; /* we own nothing, whatever the assignment says */
         struct store_renew renew;
         struct store_renewal *renewals;
         uint64_t renew_sent_ms, renew_sent_ns;
-        int64_t wall_ahead_ms; /* how far the wall clock is ahead of the boot clock: schedules go by it */
+        int64_t wall_ahead_ms; /* wall clock minus boot clock: schedules go by it */
         bool is_renewing;
-        uint64_t sampled_ms; /* when the loads were looked at last */
+        uint64_t sampled_ms; /* when the loads were sampled last */
 };
 
-/* Makes as many shards as the dispatch has.  All but list, count, schedule and the renewal is set by the caller. */
+/* Makes as many shards as the dispatch has.  The caller has set all fields but list, count, schedule and the
+ * renewal's. */
 void shards_init(struct shards *all, uint32_t calls_max, uint32_t per_key);
-/* Accepts what was never initialised, but zeroed. */
+/* Accepts a zeroed struct that was never initialised. */
 void shards_free(struct shards *all);
 
-/* The assignment was read: seeks the shards that it gives to us, and leaves the others.  `is_standing_by`: what stands
- * in the tree is from a newer Quiver, and the assignment is an older one: leaves all, until it is called again. */
+/* The assignment was read: acquires the shards that it gives to us, and leaves the others.  `is_standing_by`: the
+ * tree's documents are from a newer Quiver and `assignment` is outdated, so we leave all shards until the next call. */
 void shards_assign(struct shards *all, bool is_standing_by, uint64_t now_ms);
-/* A shard that should be ours and is not, though nothing is known to stand in the way, is sought again. */
+/* Tries again to acquire shards that are assigned to us but not held, unless the store is known to have a higher
+ * epoch. */
 void shards_reconcile(struct shards *all);
-/* The host stops: leaves all, each once what it has claimed is settled. */
+/* The host stops: leaves every shard once its claimed tasks are settled. */
 void shards_leave(struct shards *all, uint64_t now_ms);
-/* Shards that are not left yet. */
+/* Number of shards that are not left yet. */
 uint32_t shards_count_held(const struct shards *all);
-/* The store may have something for them. */
+/* The doorbell rang for all shards. */
 void shards_rang(struct shards *all);
-/* Tasks whose shares of limits have ended are told to stop.  Called once a turn. */
+/* Stops the tasks that have lost their share of a limit.  Called once a turn. */
 void shards_look_at_shares(struct shards *all);
 
-/* The wall clock was set, or may have been: schedules are looked at anew.  Called at least once a turn. */
+/* Compares the wall clock with the boot clock, so that schedules notice when it is set.  Called at least once a
+ * turn. */
 void shards_see_clock(struct shards *all, uint64_t wall_ms, uint64_t now_ms);
 
-/* Makes the calls that are due; the replies come back to the shards. */
+/* Makes the calls that are due. */
 void shards_call(struct shards *all, uint64_t now_ms);
-/* Renews every lease that is held, unless the renewal before has got no answer yet. */
+/* Renews every lease that is held, unless the last renewal is still unanswered. */
 void shards_renew(struct shards *all, uint64_t now_ms);
 
-/* Takes a sample of every shard's load, if the last one is long enough ago.  False: it is not, and *ret_load is as it
- * was.
- */
+/* Samples every shard's load, if the last sample is old enough.  False: it is not, and *ret_load is unchanged. */
 bool shards_sample_load(struct shards *all, uint64_t now_ms, struct load_summary *ret_load);
 
 #endif

@@ -1,14 +1,14 @@
-/* shard_lease.c: whose a shard is and until when: coming, staying, leaving, losing. */
+/* shard_lease.c: a shard's lease: acquiring, renewing, leaving and losing it. */
 #include <string.h>
 
 #include "base/numbers.h"
 #include "host/shard/shard_private.h"
 
-/* While another holds it we ask again: soon at first, for most handovers are short. */
+/* Delay between acquires while another host holds the lease: short at first, because most handovers are short. */
 #define BUSY_MIN_MS 10
 #define BUSY_MAX_MS 200
 
-/* The safety margin of our own deadline: clocks drift, threads are late. */
+/* Safety margin of our own deadline, for clock drift and late threads. */
 static uint64_t margin_ms(uint64_t ttl_ms)
 {
         return ttl_ms / 10 > 250 ? ttl_ms / 10 : ttl_ms < 1000 ? ttl_ms / 4 : 250;
@@ -37,7 +37,7 @@ bool shard_is_move_pending(const struct shard *s)
 static void seek(struct shard *s, const uint8_t nonce[STORE_NONCE_SIZE], uint64_t epoch)
 {
         struct store_lease lease = { .shard = s->number, .epoch = epoch, .ttl_ms = s->limits->ttl_ms };
-        memcpy(lease.nonce, nonce, STORE_NONCE_SIZE); /* which may be the one that is replaced */
+        memcpy(lease.nonce, nonce, STORE_NONCE_SIZE); /* `nonce` may point into s->lease */
         s->lease = lease;
         s->state = SHARD_SEEKING;
         s->not_before_ms = 0;
@@ -45,7 +45,7 @@ static void seek(struct shard *s, const uint8_t nonce[STORE_NONCE_SIZE], uint64_
         s->has_holder = false;
 }
 
-/* Whether an answer is still to come to a call of that kind, or one has been lost. */
+/* Whether a call of that kind is under way, or its answer was lost. */
 static bool is_open(const struct shard *s, enum shard_call call)
 {
         return s->last_call == call && (s->is_calling || s->is_repeat);
@@ -56,7 +56,7 @@ bool shard_may_be_held(const struct shard *s)
         return !shard_is_held(s) && is_open(s, SHARD_CALL_ACQUIRE);
 }
 
-/* Back from leaving; what waited in the window still does. */
+/* Goes back from LEAVING to owning the shard; the window still has its waiting tasks. */
 static void stay(struct shard *s)
 {
         s->is_moving = s->is_to_leave = s->is_forced = false;
@@ -75,7 +75,7 @@ void shard_assign(struct shard *s, const uint8_t nonce[STORE_NONCE_SIZE], uint64
                 break;
         case SHARD_SEEKING:
         case SHARD_PARTING:
-                /* An acquire that is under way says under which epoch it was granted. */
+                /* The reply to an acquire under way names the epoch that it was granted under. */
                 if (epoch > s->lease.epoch)
                         seek(s, nonce, epoch);
                 s->state = SHARD_SEEKING;
@@ -110,7 +110,7 @@ bool shard_lease_answered(struct shard *s, const struct store_acquire *acquire, 
                 return false;
         }
         if (acquire->grant == STORE_STALE) {
-                /* Only coordination gives out epochs.  It hears of this one, and gives a higher. */
+                /* Only coordination gives out epochs: it learns of the store's epoch and assigns a higher one. */
                 if (acquire->lease.epoch == s->lease.epoch) {
                         s->stale_epoch = acquire->stored_epoch;
                         s->state = SHARD_AWAY;
@@ -122,7 +122,7 @@ bool shard_lease_answered(struct shard *s, const struct store_acquire *acquire, 
         s->stale_epoch = 0;
         shard_lease_renewed(s, s->sent_ms, acquire->left_ms);
         s->state = is_parting ? SHARD_LEAVING : SHARD_READING;
-        s->must_reread = is_parting; /* should it stay after all: there may be more than the first page */
+        s->must_reread = is_parting; /* in case the shard stays: there may be more than the first page */
         s->leave_ms = now_ms;
         return true;
 }
@@ -142,7 +142,7 @@ void shard_renewed(struct shard *s, const struct store_renewal *renewal, uint64_
         if (!shard_is_held(s))
                 return;
         if (renewal->verdict == STORE_FENCED) {
-                /* A call under way will hear it too, and knows what to forget. */
+                /* The reply to a call under way will be FENCED, too; the loss is handled there. */
                 if (!s->is_calling)
                         shard_lease_lost(s);
                 return;
@@ -165,7 +165,7 @@ static bool has_long_call(const struct shard *s, uint64_t now_ms)
 
 static void begin_leaving(struct shard *s, uint64_t now_ms)
 {
-        /* What has not been read yet has to be, should it stay after all. */
+        /* If the shard stays after all, the rest of the in-flight table must be read. */
         s->must_reread |= s->state == SHARD_READING;
         s->state = SHARD_LEAVING;
         s->is_to_leave = false;
@@ -184,10 +184,9 @@ static bool has_awaited_call(const struct shard *s)
         return false;
 }
 
-/* Another should have it.  All its keys stand from when it starts nothing more until its last call has ended; so until
- * the calls that run now have ended, what is likely to end within a moment still starts.  How long a call will take
- * nobody knows before: one that starts meanwhile and is long after all keeps the keys waiting as it would have at any
- * other time. */
+/* Begins a planned move.  No key's task can start from when we start nothing more until our last call has ended.  So
+ * until the calls that run now have ended, tasks of pools with short calls still start.  Such a call may turn out long;
+ * then its keys wait as they would have at any other time. */
 static void begin_move(struct shard *s, uint64_t now_ms)
 {
         if (s->is_to_leave || has_long_call(s, now_ms))
@@ -202,10 +201,10 @@ static void begin_move(struct shard *s, uint64_t now_ms)
         shard_take_marks_back(s, now_ms);
 }
 
-/* Gives up a shard that is not ours yet. */
+/* Stops acquiring a shard. */
 static void stop_seeking(struct shard *s)
 {
-        /* No answer yet: it may have been granted. */
+        /* An unanswered acquire may have been granted. */
         s->state = is_open(s, SHARD_CALL_ACQUIRE) ? SHARD_PARTING : SHARD_AWAY;
 }
 
@@ -297,7 +296,7 @@ void shard_lease_lost(struct shard *s)
         bool is_to_stay = s->state != SHARD_LEAVING && !s->is_moving;
         s->fenced++;
         shard_lease_let_go(s, SHARD_AWAY);
-        /* Under what was given since, not under what it was held with: that may be too old by now. */
+        /* Seek again under the latest assigned epoch: the lost lease's epoch may be too old by now. */
         if (is_to_stay && s->state == SHARD_AWAY)
                 seek(s, s->lease.nonce, max_u64(s->epoch, s->lease.epoch));
 }

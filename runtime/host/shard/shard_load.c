@@ -4,10 +4,10 @@
 #include "base/numbers.h"
 #include "host/membership/load.h"
 
-/* What a task costs its host and its runner beside the time in its handler. */
+/* A task's cost to host and runner besides its handle() call. */
 #define TASK_NS UINT64_C(50000)
-/* A longer call counts as much as this.  Calls count when they end, so an hour's call would be a peak; and a shard in
- * which such calls run is not moved well, because a planned move waits for them. */
+/* Calls are cut to this.  A call counts when it ends, so an hour-long one would be a peak; and a shard with such calls
+ * moves badly, because a planned move waits for them. */
 #define CALL_MAX_NS (10 * NS_PER_S)
 
 void shard_load_add(struct shard_load *l, uint64_t started_ns, uint64_t took_ns)
@@ -21,7 +21,7 @@ void shard_load_add(struct shard_load *l, uint64_t started_ns, uint64_t took_ns)
 void shard_load_sample(struct shard_load *l, uint64_t passed_ms, bool is_held)
 {
         if (!is_held || !l->is_measured) {
-                /* What was counted of the time before is not of a whole interval. */
+                /* The time counted so far does not cover a whole interval. */
                 *l = (struct shard_load){ .is_measured = is_held, .call_ns = l->call_ns };
                 return;
         }

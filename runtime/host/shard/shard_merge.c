@@ -1,14 +1,16 @@
-/* shard_merge.c: which of a shard's claimed tasks become one.
+/* shard_merge.c: merges claimed tasks of a key (`merge`).
  *
- * Of neighbours in a key's order that ask for it (`merge`), are for one handler and of one lane, and of which none has
- * started, the first keeps its place and gets what the last was to do; the others end.  The store does that in one step
- * (STORE_MERGE); until it has, none of them starts.  Only neighbours are merged, so no task of the key is overtaken. */
+ * Neighbours in a key's order can be merged if they ask for it, have the same handler and lane, and none of them was
+ * ever started.  The first keeps its place and gets the payload of the last; the others end.  The store does that in
+ * one step (STORE_MERGE); until it is durable, none of them starts.  Only neighbours are merged, so no task of the key
+ * is overtaken. */
 #include <stdlib.h>
 
 #include "base/numbers.h"
 #include "host/shard/shard_private.h"
 
-/* While tasks of a key keep coming its first one would never start: after so many merges in a row it does. */
+/* If tasks of a key keep coming, merging would never let its first task start: after this many merges in a row it
+ * starts. */
 #define MERGE_ROUNDS 32u
 
 static bool may_merge(const struct claimed *c)
@@ -16,16 +18,15 @@ static bool may_merge(const struct claimed *c)
         return c && c->may_merge && c->state == CLAIMED_WAITING && !c->of->is_barred;
 }
 
-/* How many of the tasks behind it become one with it. */
+/* How many of the tasks behind `into` can be merged into it. */
 static uint32_t count_run(const struct shard *s, struct claimed *into)
 {
         uint32_t count = 0;
-        /* Behind one that goes back to the store it goes back, too: once merged it would be ready, and overtake that.
-         */
+        /* A task behind a diverted one must be diverted, too: once merged it would be ready and overtake that one. */
         if (!may_merge(into) || window_is_behind_diverted(into))
                 return 0;
         if (into->merge_call != s->call || into->of->first != into || into->of->is_busy)
-                into->merge_rounds = 0; /* it had its chance to start since, or another is before it */
+                into->merge_rounds = 0; /* it could have started since, or is not the first of its key */
         if (into->merge_rounds >= MERGE_ROUNDS)
                 return 0;
         uint64_t bytes = into->payload.size;
@@ -62,8 +63,7 @@ static void merge_key(struct shard *s, struct window_key *key, uint64_t now_ms)
         }
 }
 
-/* While the table is read, again or for the first time, a task of the key that stands between two others may not be
- * here yet. */
+/* While the in-flight table is being read, tasks between two known neighbours may still be missing. */
 static bool is_to_merge(const struct shard *s)
 {
         return s->limits->can_merge && s->state == SHARD_OWNED && !s->must_reread;
@@ -86,7 +86,7 @@ void shard_merge_tasks(struct shard *s, struct claimed *const *added, uint32_t c
                         merge_key(s, added[i]->of, now_ms);
 }
 
-/* What the store has of these is not what we thought: forgotten here, and read again. */
+/* The store's tasks are not the ones that we merged: forgets them and reads the in-flight table again. */
 static void forget(struct shard *s, struct claimed *c)
 {
         while (c->next && c->next->merges_into == c)
@@ -116,7 +116,7 @@ void shard_merged(struct shard *s, struct claimed *c, bool is_sure, uint64_t now
         c->merge_rounds++;
         c->merge_call = s->call;
         shard_put_back_merged(s, c, now_ms);
-        /* One call could not merge all of them. */
+        /* One call may not have merged all of them. */
         if (is_to_merge(s))
                 merge_key(s, c->of, now_ms);
 }

@@ -16,7 +16,7 @@ void shard_names_clear(struct shard_names *n)
         *n = (struct shard_names){ 0 };
 }
 
-/* The pool that a name stands for; ROUTES_NONE. */
+/* The pool that a name refers to; ROUTES_NONE. */
 static uint32_t pool_of(const struct routes *routes, struct span name)
 {
         size_t prefix = sizeof(HANDLER_PREFIX) - 1;
@@ -73,7 +73,7 @@ void shard_names_read(struct shard_names *n, struct routes *routes, const struct
         n->must_read = false;
         for (uint32_t i = 0; i < page->names_count; i++)
                 shard_names_add(n, routes, page->names[i]);
-        /* Those for which there was no place are read again, once what is open is woken and forgotten. */
+        /* Names beyond SHARD_NAMES_MAX are read again once open names are woken and removed. */
         bool goes_on = page->has_more && page->names_count;
         n->after[0] = 0;
         n->must_read |= goes_on;
@@ -134,7 +134,7 @@ void shard_names_woken(struct shard_names *n, struct routes *routes, uint32_t wo
                 return;
         struct shard_name *name = &n->list[n->waking];
         name->is_probe = false;
-        /* A limit lets few of them start: how many more are to be woken is seen at the next look. */
+        /* A limit lets few tasks start, so the next look at the limits decides how many more keys to wake. */
         if (is_of_limit(text_of(name))) {
                 name->is_open = false;
                 if (has_more && routes->limits)

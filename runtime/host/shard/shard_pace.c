@@ -1,21 +1,21 @@
-/* shard_pace.c: when a shard's next advance is due.  A call costs the store about as much as twenty tasks in it do:
- * while tasks here end within moments, outcomes and claims wait for each other to share a call, but never for long. */
+/* shard_pace.c: when a shard's next advance is due.  A call costs the store about as much as twenty tasks in it do, so
+ * while tasks end within moments, outcomes and claims wait for each other to share a call, but never for long. */
 #include "host/shard/shard_private.h"
 
 #include "base/numbers.h"
 
-/* So long a claim, or an end that keeps its key's next task from starting, waits for others to end. */
+/* How long a claim, or an outcome that blocks its key's next task, waits for other outcomes. */
 #define URGENT_GATHER_MS 2
-/* With STOCK_TASKS at hand there is less hurry to claim more; with STOCK_MAX there is no need to, if each pool can
- * start some of them. */
+/* With STOCK_TASKS in the window claims may wait longer; with STOCK_MAX nothing is claimed if each pool can start a
+ * task. */
 #define STOCK_TASKS 64
 #define STOCK_MAX   256
-/* So many tasks of each lane find room whatever the others have. */
+/* Each lane has room for this many tasks, however full the window is. */
 #define LANE_ROOM 16
-/* So long from one claim to the next while only such room is left. */
+/* Time between two claims while only that room is left. */
 #define FULL_PACE_MS 20
 
-/* A call that brought no more than this was hardly worth it; one that brought this many cost little for each. */
+/* A claim of FEW_TASKS or fewer was hardly worth a call; one of FULL_TASKS cost little per task. */
 #define FEW_TASKS  1
 #define FULL_TASKS 48
 
@@ -31,22 +31,22 @@ void shard_pace_ended(struct shard *s, const struct claimed *c, uint64_t now_ms)
         routes_call_ended(s->routes, c->pool, took_ms);
 }
 
-/* Where tasks end within moments a few hundred are as good as a thousand, as long as every pool finds something to
- * start among them: what lies about for longer only falls out of the processor's caches, here and at the store. */
+/* With short tasks a few hundred in the window are as good as a thousand, as long as every pool can start some of them;
+ * more would only fall out of the processor's caches, here and at the store. */
 static bool is_stocked(const struct shard *s)
 {
         return s->tasks_are_short && s->window.count - shard_telling_count(s) >= STOCK_MAX &&
                window_is_stocked(&s->window);
 }
 
-/* What is left of the room that a lane has for itself. */
+/* What is left of the lane's own room. */
 static uint32_t lane_room(const struct shard *s, unsigned lane)
 {
         uint32_t room = (uint32_t)min_u64(LANE_ROOM, s->limits->window_tasks / LANES);
         return room > s->window.lanes[lane] ? room - s->window.lanes[lane] : 0;
 }
 
-/* How many more there is room for beside what other lanes have for themselves; none while there is enough at hand. */
+/* Room that all lanes share, besides `others`, the own room of the other lanes; 0 while the window is stocked. */
 static uint32_t shared_room(const struct shard *s, uint32_t others)
 {
         uint32_t taken = s->window.count + others;
@@ -73,8 +73,8 @@ bool shard_is_full(const struct shard *s)
         return has_filled && s->window.count + kept >= s->limits->window_tasks;
 }
 
-/* Whatever fills the window, each lane has room for a few tasks of its own, so that a full lane keeps no other waiting.
- * The shared room goes to whichever lane has tasks, so one call may bring more than it, of several lanes. */
+/* Each lane has room for a few tasks of its own, so that a full lane keeps no other waiting.  The shared room is
+ * offered to every lane, so one call may bring more tasks than it, of several lanes. */
 struct shard_want shard_want(const struct shard *s)
 {
         struct shard_want want = { .bytes = s->window.bytes < s->limits->window_bytes ? 0 : 1 };
@@ -103,9 +103,8 @@ bool shard_is_blocked(const struct shard *s)
         return s->is_urgent && !s->running;
 }
 
-/* Tasks that come in one by one are claimed as they come.  Where they keep coming, the next one while the last is being
- * claimed, calls are spaced so that each brings some dozen; where there is more than a call can bring, nothing is
- * waited for. */
+/* Tasks that come one by one are claimed as they come.  If new ones arrive while the last are being claimed, claims are
+ * spaced so that each brings some dozen.  If the store has more than a call can bring, the next claim does not wait. */
 void shard_pace_claimed(struct shard *s, uint32_t count, bool has_more)
 {
         if (has_more)
@@ -131,13 +130,14 @@ uint64_t shard_claim_due_ms(const struct shard *s, bool can_wait)
         }
         if (!has_room)
                 return STORE_NEVER;
-        /* What was not rung for may have come. */
+        /* Tasks may have come without a ring. */
         if (s->is_unrung)
                 due_ms = min_u64(s->sent_ms + URGENT_GATHER_MS, due_ms);
         if (has_known)
                 due_ms = 0;
         else if (!shared_room(s, 0))
-                /* What rang may well be of the lane that is full: to look for others is not worth a call a ring. */
+                /* The ring was probably for the full lane: looking for tasks of other lanes is not worth a call per
+                 * ring. */
                 return max_u64(due_ms, s->sent_ms + FULL_PACE_MS);
         if (!can_wait)
                 return due_ms;
@@ -149,9 +149,9 @@ uint64_t shard_claim_due_ms(const struct shard *s, bool can_wait)
         return max_u64(due_ms, next_ms);
 }
 
-/* Recent tasks were short and others are at hand: the call that tells of those follows within moments.  Only what is
- * told of proves that: a call that tells nothing asks to be rung, so a task that takes long after all costs one look.
- */
+/* Recent tasks were short and others are in the window, so their outcomes need a call within moments.  Only outcomes in
+ * this call prove that: a call without any asks to be rung, so a task that takes long after all costs one extra
+ * call. */
 bool shard_calls_again(const struct shard *s)
 {
         return s->limits->ring_costs && s->state == SHARD_OWNED && s->tasks_are_short && shard_telling_count(s) &&

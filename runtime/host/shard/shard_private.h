@@ -1,62 +1,62 @@
-/* shard_private.h: what shard.c (calls and their answers), shard_tasks.c (what becomes of tasks), shard_merge.c (which
- * of them become one), shard_lease.c (whose it is, and until when) and shard_pace.c (when to call) need of each other.
- */
+/* shard_private.h: what the shard's files share: shard.c (calls and replies), shard_tasks.c (the life of claimed
+ * tasks), shard_merge.c (merging them), shard_run.c (several of a key in one call), shard_lease.c (the lease) and
+ * shard_pace.c (when to call). */
 #ifndef QUIVER_HOST_SHARD_SHARD_PRIVATE_H
 #define QUIVER_HOST_SHARD_SHARD_PRIVATE_H
 
 #include "host/shard/shard.h"
 
-/* True: it is ours now, and the in-flight table has to be read. */
+/* Handles the reply to an acquire.  True: granted, and the in-flight table has to be read. */
 bool shard_lease_answered(struct shard *s, const struct store_acquire *acquire, uint64_t now_ms);
-/* What was sent at `sent_ms` left the lease so long; 0: it was not renewed. */
+/* A call sent at `sent_ms` left the lease with left_ms; 0: it did not renew the lease. */
 void shard_lease_renewed(struct shard *s, uint64_t sent_ms, uint64_t left_ms);
-/* Somebody with a higher epoch asks for it. */
+/* Another host with a higher epoch wants the shard, or the store no longer renews our lease. */
 void shard_lease_wanted(struct shard *s, enum store_wanted wanted, bool is_refused, uint64_t now_ms);
-/* Another has it. */
+/* The store says that another host has the lease. */
 void shard_lease_lost(struct shard *s);
-/* It is not ours any more: nothing that we know of it counts. */
+/* We no longer own the shard: forgets everything but running tasks. */
 void shard_lease_let_go(struct shard *s, enum shard_state state);
-/* A pool has a task no more that it was given at `started_ms`. */
+/* A task that a pool got at `started_ms` has left the pool: a move may wait for that. */
 void shard_lease_call_ended(struct shard *s, uint64_t started_ms, uint64_t now_ms);
-/* shard_tasks.c: suspects whose start is recorded will not start now. */
+/* shard_tasks.c: undoes the recorded starts of suspects that have not started. */
 void shard_take_marks_back(struct shard *s, uint64_t now_ms);
-/* When patience with a running call ends; STORE_NEVER. */
+/* When a planned move stops waiting for running calls; STORE_NEVER. */
 uint64_t shard_lease_due_ms(const struct shard *s);
 
-/* Tasks that a call has claimed join the window.  The caller frees the list, which has a place for each, NULL where the
- * window had it already; shard_trim_tasks() follows, once outcomes are dropped: what is too much is given back. */
+/* Adds claimed tasks to the window.  Returns an array in the same order, NULL where the window had the task already;
+ * the caller frees it.  After the outcomes are dropped, shard_trim_tasks() returns the excess to the store. */
 struct claimed **shard_add_tasks(struct shard *s, const struct store_task *tasks, uint32_t count, uint64_t now_ms);
 void shard_trim_tasks(
         struct shard *s, struct claimed **added, const struct store_task *tasks, uint32_t count, uint64_t now_ms);
-/* The same for a page of the in-flight table. */
+/* Adds a page of the in-flight table, and trims it. */
 void shard_add_page(struct shard *s, const struct store_page *page, uint64_t now_ms);
-/* So many of a key's tasks may be here, if that pool runs them. */
+/* How many tasks of one key the window may hold if that pool runs them; 0: no limit. */
 uint32_t shard_per_key(const struct shard *s, uint32_t pool);
-/* shard_run.c: a task that a pool had has ended so. */
+/* shard_run.c: notes on the key how one of its tasks ended. */
 void shard_run_ended(struct claimed *c, const struct store_outcome *outcome);
-/* A task that did not end after all is ready again. */
+/* Makes a task that was interrupted, or that only had its start recorded, ready again. */
 void shard_put_back(struct shard *s, struct claimed *c, uint64_t now_ms);
 
-/* Forgets its schedules: they are read again when it is acquired. */
+/* Forgets the schedules: they are read again when the shard is acquired. */
 void shard_drop_schedules(struct shard *s);
 
-/* A task has an outcome, which the next call tells; `pending` is taken. */
+/* Queues a task's outcome for the next call; takes ownership of `pending`. */
 void shard_end_task(struct shard *s, struct claimed *c, struct pending_outcome *pending, uint64_t now_ms);
 
-/* shard_merge.c: of the keys of tasks that have just come, neighbours that may be merged are.  `added` may have NULLs.
- */
+/* shard_merge.c: merges neighbours in the keys of tasks that were just added.  `added` may contain NULLs. */
 void shard_merge_tasks(struct shard *s, struct claimed *const *added, uint32_t count, uint64_t now_ms);
-/* The same of all keys: the table of what is in flight has been read. */
+/* Merges neighbours in all keys, once the in-flight table is read. */
 void shard_merge_all(struct shard *s, uint64_t now_ms);
-/* A MERGE is durable; `is_sure`: all that it named was still there. */
+/* A MERGE is durable.  `is_sure`: the store still had every task that it named. */
 void shard_merged(struct shard *s, struct claimed *c, bool is_sure, uint64_t now_ms);
-/* A task that is about to start is first to wait for others to join it: it goes back to the store for that. */
+/* Returns a task that is about to start to the store if it has to wait there for others to join it (debounce).  True:
+ * it did. */
 bool shard_debounce(struct shard *s, struct claimed *c, uint64_t now_ms);
-/* Whether it would. */
+/* Whether shard_debounce() would do so. */
 bool shard_is_to_debounce(const struct shard *s, const struct claimed *c, uint64_t now_ms);
-/* shard_tasks.c: a task into which others were merged is ready again. */
+/* shard_tasks.c: a task that others were merged into is ready again. */
 void shard_put_back_merged(struct shard *s, struct claimed *c, uint64_t now_ms);
-/* It runs already, at a worker: it counts against the limits that it is under. */
+/* Counts an adopted task, which runs at a worker, against its limits. */
 void shard_adopt_shares(struct shard *s, struct claimed *c);
 
 /* How many tasks of each lane it may claim, and of how many bytes (0: as many as a call brings). */
@@ -67,16 +67,16 @@ struct shard_want {
 struct shard_want shard_want(const struct shard *s);
 /* How many keys to wake at once. */
 uint32_t shard_wake_max(const struct shard *s);
-/* When the next claim is due, and when what has ended is to be told; STORE_NEVER. */
+/* When the next claim, and when the outcomes that wait, are due; STORE_NEVER. */
 uint64_t shard_claim_due_ms(const struct shard *s, bool can_wait);
 uint64_t shard_tell_due_ms(const struct shard *s, bool can_wait);
-/* Whether the call that is being filled is followed by another one within moments, so that the store need not ring; if
- * the last one said so, by when at the latest that has to be made, whether there is room for tasks or not. */
+/* shard_calls_again(): another call follows the one being filled in within moments, so the store need not ring.
+ * shard_look_due_ms(): if the last call said so, by when that other call must be made, even without room for tasks. */
 bool shard_calls_again(const struct shard *s);
 uint64_t shard_look_due_ms(const struct shard *s);
-/* A call has claimed so many, and there were more. */
+/* Adjusts pace_ms after a claim of `count` tasks. */
 void shard_pace_claimed(struct shard *s, uint32_t count, bool has_more);
-/* A task that ran has ended. */
+/* Notes how long a task ran. */
 void shard_pace_ended(struct shard *s, const struct claimed *c, uint64_t now_ms);
 
 #endif

@@ -1,13 +1,13 @@
 /* shard_run.c: which tasks of a key run in one call (batch.same_key).
  *
  * A *run* is the first task of a key and some of those right behind it, handed to one call of handle_many() in order.
- * The key is busy until the outcomes of all of them are durable.  The first outcome that is not DONE ends the run: what
- * follows was not started, whatever the runner says of it.
+ * The key is busy until the outcomes of all of them are durable.  The first outcome that is not DONE ends the run: the
+ * tasks behind it count as not started, whatever the runner answers for them.
  *
- * If the process of a run ends, it is not known which of its tasks did it, and all of them are suspects.  The first one
- * then runs alone; if it is done, half of those that are left, and so on: each process that ends halves those that may
- * have done it, and one that ends with a single task is charged to that task.  A new owner knows only which tasks are
- * suspects, and begins again with the first one alone. */
+ * If the process dies during a run, it is not known which task did it, and all of them are suspects.  Then the first
+ * one runs alone; if it is done, half of the others run, and so on: each death halves the number of suspects, and a
+ * death with a single task is charged to it.  A new owner knows only which tasks are suspects, and begins again with
+ * the first one alone. */
 #include "host/shard/shard_private.h"
 
 #include "base/numbers.h"
@@ -30,7 +30,7 @@ static uint32_t count_suspects(const struct claimed *head)
 uint32_t shard_run_max(const struct claimed *head, uint32_t max)
 {
         const struct window_key *key = head->of;
-        /* Processes have ended with it and it alone, or hosts have: others do not share that. */
+        /* Processes or hosts have died with this task alone: no other task shares its call. */
         if (head->crashes || head->hosts_died)
                 return 1;
         if (head->trust == TRUST_FULL)
@@ -41,7 +41,7 @@ uint32_t shard_run_max(const struct claimed *head, uint32_t max)
         return (uint32_t)min_u64(max, max_u64(suspected / 2, 1));
 }
 
-/* Whether nothing keeps it from starting right behind the one before it. */
+/* Whether `c` may run in the same call right behind `before`. */
 static bool may_follow(const struct shard *s, const struct claimed *before, const struct claimed *c, uint64_t now_ms)
 {
         if (c->state != CLAIMED_WAITING || c->pool != before->pool ||
@@ -56,7 +56,7 @@ static bool may_follow(const struct shard *s, const struct claimed *before, cons
 struct claimed *shard_follow(struct shard *s, const struct claimed *before, uint64_t now_ms)
 {
         struct claimed *c = before->next;
-        /* A limit counts starts, and what follows may well not start. */
+        /* Limits count starts, and a follower may not start after all, so tasks under a limit run one per call. */
         if (!c || !may_follow(s, before, c, now_ms) || limits_has(s->routes->limits, c->pool))
                 return NULL;
         window_follow(c);
@@ -71,7 +71,7 @@ bool shard_refuse_answer(struct shard *s, struct claimed *c, uint64_t now_ms)
         bool is_early = c->prev && c->prev->state == CLAIMED_RUNNING;
         if (!c->pool_task.is_follower || (!is_early && !c->of->is_run_over))
                 return false;
-        /* Its owner wants it to end: it has not started, so it can. */
+        /* A person cancelled it: it has not started, so it can end right away. */
         c->is_cancelled |= c->pool_task.why == BLAME_CANCEL;
         shard_again(s, c, now_ms);
         return true;

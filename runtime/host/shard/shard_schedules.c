@@ -55,7 +55,7 @@ static struct span name_of(const struct shard_schedule *one)
         return span_of_text(one->name);
 }
 
-/* Whether the task of the last time runs here. */
+/* The schedule's last task, if it runs here; NULL. */
 static struct claimed *running(const struct shard_schedule *one, const struct window *window)
 {
         struct claimed *c =
@@ -63,7 +63,8 @@ static struct claimed *running(const struct shard_schedule *one, const struct wi
         return c && c->state == CLAIMED_RUNNING ? c : NULL;
 }
 
-/* While it waits, the task of the last time is the same as the one that would come behind it. */
+/* Whether to fire only if the schedule's last task is gone.  A last task that still waits makes a second one
+ * superfluous. */
 static bool is_unless_alive(
         const struct shard_schedule *one, const struct window *window, struct claimed **ret_replaced)
 {

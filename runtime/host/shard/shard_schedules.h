@@ -1,7 +1,7 @@
-/* shard_schedules.h: the schedules of a shard, as its owner knows them: which fires next, and what it fires.
+/* shard_schedules.h: the schedules of a shard, as its owner knows them.
  *
- * They stand in the store (store/schedules.h); the owner reads them when it acquires the shard, if one is to fire, and
- * when it is told that they have changed.  A time that has come is a call of its own, which the store executes once.
+ * Schedules live in the store (store/schedules.h).  The owner reads them when it acquires a shard with one that will
+ * fire, and when it is told that they have changed.  Each due time is a numbered call, which the store executes once.
  * Times go by the wall clock.  Without I/O: the shard asks what to fire. */
 #ifndef QUIVER_HOST_SHARD_SHARD_SCHEDULES_H
 #define QUIVER_HOST_SHARD_SHARD_SCHEDULES_H
@@ -16,35 +16,35 @@ struct shard_schedule {
         struct schedule *definition;
 };
 
-/* Zero-initialised has none. */
+/* Zero it, then call shard_schedules_clear(). */
 struct shard_schedules {
-        struct shard_schedule *list; /* those that may fire */
+        struct shard_schedule *list; /* the active schedules with a next time */
         uint32_t count;
-        bool must_list;   /* The store has some that are not known here, or others. */
-        uint64_t next_ms; /* the first of them, by the wall clock; STORE_NEVER: none fires */
+        bool must_list;   /* the list is outdated: read it from the store */
+        uint64_t next_ms; /* the earliest next time, by the wall clock; STORE_NEVER */
 
-        /* Of the call under way: it may have to be made again as it was. */
+        /* The call under way, kept because it may have to be repeated unchanged. */
         struct store_fire fires[STORE_CALL_FIRES];
         uint32_t fires_count;
-        uint64_t fires_at_ms; /* what their tasks say that they were submitted at */
+        uint64_t fires_at_ms; /* the tasks' submission time */
 };
 
 void shard_schedules_clear(struct shard_schedules *s);
-/* A shard was granted, one of whose schedules fires then. */
+/* The shard was granted; its first schedule fires at `next_ms` (STORE_NEVER: none). */
 void shard_schedules_acquired(struct shard_schedules *s, uint64_t next_ms);
 
-/* They were read.  Forgets those before. */
+/* A new list was read: forgets the old one. */
 void shard_schedules_begin(struct shard_schedules *s);
-/* Takes the definition. */
+/* Takes ownership of `definition`. */
 void shard_schedules_add(struct shard_schedules *s, const struct store_schedule *stored, struct schedule *definition);
 
-/* Fills in the fires of those whose time has come.  `ret_replaced` gets what runs and is to be stopped for one of them;
- * at most one per fire. */
+/* Fills in `fires` for the schedules that are due.  `ret_replaced` gets the running tasks to stop, at most one per
+ * fire. */
 void shard_schedules_fill(struct shard_schedules *s, const struct window *window, uint64_t wall_ms,
         struct claimed *ret_replaced[STORE_CALL_FIRES], uint32_t *ret_replaced_count);
-/* Those that the call was about are forgotten. */
+/* The schedules in `fires` no longer fire, until they are read again. */
 void shard_schedules_drop_due(struct shard_schedules *s);
-/* What became of them. */
+/* Takes over the store's answer to `fires`. */
 void shard_schedules_fired(struct shard_schedules *s);
 
 #endif

@@ -42,7 +42,7 @@ static inline bool shard_set_has(const struct shard_set *set, uint32_t shard)
         return set->words[shard / 64] >> shard % 64 & 1;
 }
 
-/* `from` joins. */
+/* Adds all members of `from`. */
 static inline void shard_set_join(struct shard_set *set, const struct shard_set *from)
 {
         for (uint32_t i = 0; i < set->words_count; i++)
@@ -57,7 +57,7 @@ static inline uint32_t shard_set_count(const struct shard_set *set)
         return count;
 }
 
-/* The first at or after `from`; SHARD_SET_NONE. */
+/* The first member at or after `from`; SHARD_SET_NONE. */
 static inline uint32_t shard_set_from(const struct shard_set *set, uint32_t from)
 {
         uint64_t mask = ~UINT64_C(0) << from % 64;
@@ -67,7 +67,7 @@ static inline uint32_t shard_set_from(const struct shard_set *set, uint32_t from
         return SHARD_SET_NONE;
 }
 
-/* The first at or after `from`, or else the first of all: whose turn it is, going round. */
+/* The first member at or after `from`, or else the first of all: for round robin. */
 static inline uint32_t shard_set_round(const struct shard_set *set, uint32_t from)
 {
         uint32_t shard = shard_set_from(set, from);

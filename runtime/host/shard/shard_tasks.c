@@ -1,5 +1,5 @@
-/* shard_tasks.c: what becomes of a shard's claimed tasks: they start, end, go back to the store, are cancelled, and are
- * taken over from an owner that died. */
+/* shard_tasks.c: the life of a shard's claimed tasks: they start, end, go back to the store, are cancelled, or are
+ * recovered from an owner that died. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,20 +8,20 @@
 #include "base/numbers.h"
 #include "host/shard/shard_private.h"
 
-/* A key whose tasks no handler here serves is looked at again after this long. */
+/* Delay before a key is claimed again whose name cannot be waited for in the store. */
 #define UNSERVED_MS 5000
-/* A task that two hosts have died with comes back after this long; four times as long for each one more. */
+/* Delay of a task after the second host has died with it; each further death makes it four times as long. */
 #define DIED_AGAIN_MS UINT64_C(250)
 
 void shard_end_task(struct shard *s, struct claimed *c, struct pending_outcome *pending, uint64_t now_ms)
 {
         c->pending = pending;
-        /* All else says that it has started, or may have: an interruption, a mark. */
+        /* Every other outcome means that the task has started or may have. */
         c->may_merge &= pending->outcome.kind == STORE_MERGE;
         if (pending->outcome.kind == STORE_DIVERT) {
-                /* First of all: an end that asks for more of its key must find this where it belongs. */
+                /* Divert before other outcomes: one that refills its key must find this task in the side queue. */
                 window_divert(&s->window, c);
-                /* A merge behind it that is being told ends with its task ready, which must not overtake this one. */
+                /* A merge under way behind it will make its task ready, which must not overtake this one. */
                 for (struct claimed *behind = c->next; behind; behind = behind->next)
                         behind->is_to_go_back |= behind->state == CLAIMED_ENDED;
                 c->ended_next = s->ended;
@@ -39,18 +39,19 @@ void shard_end_task(struct shard *s, struct claimed *c, struct pending_outcome *
         }
         if (!s->ended_count++)
                 s->ended_ms = now_ms;
-        /* A task behind it, a person or a timer waits for this: no point in gathering. */
+        /* A task behind it, a person or a timer waits for this outcome: send it soon. */
         if (c->of->live > 0 || pending->outcome.kind != STORE_DONE || c->reply_ms)
                 s->is_urgent = true;
 }
 
-/* Gives a task back; the key comes back when it asks for it. */
+/* Returns a task to the store's side queue; the key's own outcomes fetch it again. */
 static void divert(struct shard *s, struct claimed *c, uint64_t now_ms)
 {
         shard_end_task(s, c, pending_outcome_new(STORE_DIVERT, COST_NONE, ""), now_ms);
 }
 
-/* Its start is recorded, but it will not start now.  A mark that stays behind would be charged to it as a crash. */
+/* Undoes a recorded start of a task that will not start now: if the host died, the record would count against the
+ * task. */
 static void take_mark_back(struct shard *s, struct claimed *c, uint64_t now_ms)
 {
         struct pending_outcome *pending =
@@ -69,7 +70,7 @@ static void divert_rest(struct shard *s, struct window_key *key, uint64_t now_ms
                         divert(s, c, now_ms);
 }
 
-/* No handler here serves it: it waits in the store, and so does all that stands behind it. */
+/* No handler here takes the task: it and all tasks behind it wait in the store. */
 static void divert_unserved(struct shard *s, struct claimed *unserved, uint64_t now_ms)
 {
         char reason[128] = "its handler is paused or down";
@@ -103,8 +104,7 @@ static void cancel(struct shard *s, struct claimed *c, uint64_t now_ms)
         shard_end_task(s, c, pending, now_ms);
 }
 
-/* A task that waits goes to another lane.  One whose start is recorded, or that a debounce or merge is being told of,
- * has started or is about to. */
+/* Moves a waiting task to another lane; not one whose start is recorded, or with an outcome on its way. */
 static void move(struct shard *s, struct claimed *c, struct span name, uint64_t now_ms)
 {
         enum lane lane;
@@ -115,8 +115,8 @@ static void move(struct shard *s, struct claimed *c, struct span name, uint64_t 
         shard_end_task(s, c, pending, now_ms);
 }
 
-/* The pool that is to run such tasks; WINDOW_NO_POOL (also for what only a newer Quiver understands), or
- * WINDOW_SHUT_POOL if it takes none of this shard's now. */
+/* The pool for a task.  WINDOW_NO_POOL: no handler here, or the task needs a newer Quiver.  WINDOW_SHUT_POOL: the pool
+ * takes no more of this shard's tasks now. */
 static uint32_t pool_of(const struct shard *s, struct span handler, struct span needs)
 {
         if (needs.size)
@@ -135,11 +135,11 @@ static uint32_t pool_of(const struct shard *s, struct span handler, struct span 
         return WINDOW_SHUT_POOL;
 }
 
-/* It is to run (again), unless somebody has decided otherwise meanwhile. */
+/* Makes a task ready again, unless it was cancelled or its key barred meanwhile. */
 void shard_put_back(struct shard *s, struct claimed *c, uint64_t now_ms)
 {
         window_put_back(&s->window, c);
-        c->is_told_to_stop = false; /* that was about its last run */
+        c->is_told_to_stop = false; /* applied to its last run */
         if (c->is_cancelled)
                 cancel(s, c, now_ms);
         else if (c->is_marked && (c->of->is_barred || s->state == SHARD_LEAVING))
@@ -157,7 +157,7 @@ void shard_put_back_merged(struct shard *s, struct claimed *c, uint64_t now_ms)
                 divert(s, c, now_ms);
                 return;
         }
-        /* Whatever became of its handler meanwhile was told to those that waited then. */
+        /* Changes of its handler meanwhile were applied only to tasks that were waiting. */
         window_move(&s->window, c, pool_of(s, c->handler, c->needs));
         if (c->pool >= s->window.pools)
                 divert_unserved(s, c, now_ms);
@@ -170,8 +170,8 @@ void shard_take_marks_back(struct shard *s, uint64_t now_ms)
                         take_mark_back(s, key->first, now_ms);
 }
 
-/* It ran under a lease that was lost since: what it did is for its next owner to find out.  If that is us again, the
- * store still has it in flight: read the table once more. */
+/* Forgets a task that ran under a lost lease: its next owner decides what becomes of it.  If we are the owner again,
+ * the store still has it in flight, so read the in-flight table again. */
 static void forget_stale(struct shard *s, struct claimed *c)
 {
         window_drop(&s->window, c);
@@ -183,7 +183,7 @@ static void forget_stale(struct shard *s, struct claimed *c)
                 s->state = SHARD_READING;
 }
 
-/* Neither a pool nor a worker has it any more; or a worker has, and that is the next owner's to know. */
+/* The task has left its pool or its worker; or its worker still runs it, but the next owner will wait for that. */
 static void leave_pool(struct shard *s, struct claimed *c, uint64_t now_ms)
 {
         bool runs_on = c->lent && c->lent->is_handed && !c->lent->is_ended && c->lease_number != s->lease_number;
@@ -255,7 +255,7 @@ void shard_reroute(struct shard *s, uint64_t now_ms)
                         uint32_t pool = c->state == CLAIMED_WAITING ? pool_of(s, c->handler, c->needs) : c->pool;
                         if (pool == c->pool)
                                 continue;
-                        /* A mark is counted where it was made: first back with it, then elsewhere. */
+                        /* A mark is counted in its pool's line: undo it first, then the task can change pools. */
                         if (c->has_mark)
                                 take_mark_back(s, c, now_ms);
                         else
@@ -311,7 +311,7 @@ static void holder_name(const struct shard *s, char to[2 * STORE_NONCE_SIZE + 1]
                 (void)snprintf(to + 2 * i, 3, "%02x", s->lease.nonce[i]);
 }
 
-/* Its start is recorded before it runs here. */
+/* Records the task's start before it runs here. */
 static void mark(struct shard *s, struct claimed *c, uint64_t now_ms)
 {
         char holder[2 * STORE_NONCE_SIZE + 1];
@@ -319,7 +319,7 @@ static void mark(struct shard *s, struct claimed *c, uint64_t now_ms)
         shard_end_task(s, c, pending_outcome_start(holder), now_ms);
 }
 
-/* Somebody else may be running it: a worker, or another host's seat. */
+/* Whether a worker or another host's seat may be running the task. */
 static bool is_busy_elsewhere(const struct shard *s, const struct store_task *task)
 {
         char own[2 * STORE_NONCE_SIZE + 1];
@@ -329,7 +329,7 @@ static bool is_busy_elsewhere(const struct shard *s, const struct store_task *ta
         return !span_is(task->note.holder, (struct span){ own, strlen(own) });
 }
 
-/* It waits in the store until nobody else can be running it, and so does all that stands behind it. */
+/* The task and all tasks behind it wait in the store until nobody else can be running it. */
 static void divert_busy(struct shard *s, struct claimed *busy, uint64_t busy_ms, uint64_t now_ms)
 {
         for (struct claimed *c = busy; c; c = c->next) {
@@ -354,8 +354,9 @@ void shard_adopt_shares(struct shard *s, struct claimed *c)
                 limits_adopt(s->routes->limits, &task, &c->hold);
 }
 
-/* What it is limited by does not allow it now: it waits in the window if that may be over soon, else in the store, and
- * so does all that stands behind it.  One whose start is recorded stays: the record would have to be taken back. */
+/* Whether a limit keeps the task from starting now.  It then waits in the window if its share may come soon, otherwise
+ * in the store with all tasks behind it.  A task whose start is recorded waits in the window: the record would have to
+ * be undone. */
 static bool is_limited(struct shard *s, struct claimed *limited, uint64_t now_ms)
 {
         struct limits *limits = s->routes->limits;
@@ -418,7 +419,7 @@ struct claimed *shard_next(struct shard *s, uint32_t pool, enum lane lane, uint6
 struct claimed *shard_next_to_lend(struct shard *s, uint32_t pool, enum lane lane, uint64_t before_ms, uint64_t now_ms)
 {
         struct claimed *c;
-        /* A shard that is to move lends nothing: its next owner has all of it the sooner. */
+        /* A shard that is to move lends nothing, so that its next owner gets everything sooner. */
         if (s->state != SHARD_OWNED || s->is_to_leave || now_ms >= s->until_ms)
                 return NULL;
         while ((c = window_next_to_lend(&s->window, pool, lane, before_ms))) {
@@ -443,8 +444,6 @@ bool shard_mark_next(struct shard *s, uint32_t pool, uint64_t now_ms)
         return c;
 }
 
-/* Takes what the store handed out.  Returns it in the same order, NULL where it was here already; the caller frees the
- * list.  What is too much is given back by shard_trim_tasks(), once outcomes are dropped. */
 struct claimed **shard_add_tasks(struct shard *s, const struct store_task *tasks, uint32_t count, uint64_t now_ms)
 {
         struct claimed **added = memory_alloc((count + 1) * sizeof(struct claimed *));
@@ -454,7 +453,8 @@ struct claimed **shard_add_tasks(struct shard *s, const struct store_task *tasks
                 if (added[i]) {
                         added[i]->lease_number = s->lease_number;
                         added[i]->claimed_ms = now_ms;
-                        /* The task before it ended while this one was on its way: from now on somebody waits for it. */
+                        /* An earlier task of the key ended while this one was on its way, so this one waits for that
+                         * outcome. */
                         s->is_urgent |= s->ended && added[i]->of->count > added[i]->of->live;
                 }
         }
@@ -464,11 +464,11 @@ struct claimed **shard_add_tasks(struct shard *s, const struct store_task *tasks
 void shard_trim_tasks(
         struct shard *s, struct claimed **added, const struct store_task *tasks, uint32_t count, uint64_t now_ms)
 {
-        /* First of all: what a worker has is not given back with the rest of its key. */
+        /* Adopt first, so that a lent task is not returned with the rest of its key. */
         for (uint32_t i = 0; i < count; i++)
                 if (added[i] && added[i]->state == CLAIMED_WAITING)
                         (void)shard_adopt(s, added[i], &tasks[i], now_ms);
-        /* From the last: a key gives back its newest. */
+        /* From the last on: a key returns its newest tasks. */
         for (uint32_t i = count; i-- > 0;) {
                 struct claimed *c = added[i];
                 if (!c || c->state != CLAIMED_WAITING)
@@ -484,15 +484,19 @@ void shard_trim_tasks(
         }
 }
 
-/* The owner before us died, and some of its tasks may have been running.  A host runs no plugin code, so hardly ever is
- * its death a task's doing; and most of an in-flight table had not even started.  To run all of it one by one in fresh
- * processes would turn each death of a host into minutes of standstill.  So the tasks run as always, and only note an
- * interruption, at no cost.  At first those that may have run: the first of their keys, in order, as many as a host has
- * seats.  From then on their starts are recorded, so that at the next death it is known which of them were about to
- * run; and these come back after a while, longer each time, so that neither a killer nor the innocent in a series of
- * kills (a bad deploy, say) meet the next host at once.  One that was there at HOST_DEATHS_MAX deaths in a row is a
- * suspect: it runs alone, so that the next death is no other's, and after that one it waits ever longer (retry.c).  It
- * is not charged for it: nobody saw what the host died of. */
+/* The previous owner died, and some of its tasks may have been running.  Hosts run no plugin code, so a task is hardly
+ * ever the cause, and most of an in-flight table had not even started; running all of it one by one in fresh processes
+ * would turn each death into minutes of standstill.  So the tasks run as usual and only note an interruption, at no
+ * cost.
+ *
+ * At the first death that applies to the tasks that may have been running: the first of their keys, in order, as many
+ * as a host has seats.  From then on their starts are recorded, so that at the next death it is known which of them
+ * were about to run.  Those come back after a delay that grows each time, so that neither a killer nor the innocent in
+ * a series of kills (a bad deploy, say) meet the next host at once.
+ *
+ * A task that was there at HOST_DEATHS_MAX deaths in a row is a suspect: it runs alone, so that the next death involves
+ * no other task, and after that its delay keeps growing (retry.c).  No crash is charged: nobody saw why the host
+ * died. */
 static struct pending_outcome *host_died(const struct claimed *c)
 {
         bool is_first = c->hosts_died == 1;
@@ -520,7 +524,6 @@ static void note_recovered(struct shard *s, struct claimed **added, uint32_t cou
         }
 }
 
-/* One page of the in-flight table. */
 void shard_add_page(struct shard *s, const struct store_page *page, uint64_t now_ms)
 {
         struct claimed **added = shard_add_tasks(s, page->tasks, page->tasks_count, now_ms);

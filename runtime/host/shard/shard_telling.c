@@ -6,10 +6,10 @@
 #include "base/memory.h"
 #include "host/shard/shard_private.h"
 
-/* A key that has more than its share here asks for the rest as it goes.  Should it not, the rest comes by itself. */
+/* A key fetches the rest of its tasks with its outcomes.  If it does not, the rest is due after this long. */
 #define REST_MS 30000
 
-/* From the list, or a new one. */
+/* Takes an unused one from the list, or allocates one. */
 static struct shard_telling *take(struct shard_telling **list)
 {
         struct shard_telling *telling = list ? *list : NULL;
@@ -50,7 +50,7 @@ void shard_tellings_free(struct shard_telling **list)
         }
 }
 
-/* What the store has to move for an outcome: its own bytes, and those of a task that it keeps in another place. */
+/* Bytes that the store has to move for an outcome: its own, and those of a task that it keeps in another place. */
 static uint64_t outcome_bytes(const struct claimed *c)
 {
         uint64_t merged = 0;
@@ -62,8 +62,7 @@ static uint64_t outcome_bytes(const struct claimed *c)
         return c->pending->size + (is_moved ? c->payload.size : 0) + merged;
 }
 
-/* Whether the call is full with what it has, or would be with this one.  An outcome that is too large by itself goes
- * alone. */
+/* Whether the call would exceed its limits with this outcome.  An outcome that is too large by itself goes alone. */
 static bool is_too_much(
         const struct shard *s, const struct claimed *c, uint64_t bytes, uint32_t follow_ups, uint32_t merged)
 {
@@ -75,8 +74,8 @@ static bool is_too_much(
                merged + c->pending->outcome.merged_count > STORE_CALL_MERGED;
 }
 
-/* Whether the next task of the key was in the same call, and has ended, too.  Then this one asks for no more of the
- * key: of those that are done each would ask for as many, and behind one that is to run again nothing may come. */
+/* Whether the next task of the key ran in the same call and has ended, too.  Then this one asks for no refill: each
+ * done task of the run would ask for as many, and nothing may come behind a task that is to run again. */
 static bool run_goes_on(const struct claimed *c)
 {
         const struct claimed *next = c->next;
@@ -86,15 +85,15 @@ static bool run_goes_on(const struct claimed *c)
         return kind == STORE_DONE || kind == STORE_RETRY || kind == STORE_HOLD;
 }
 
-/* What depends on the key as it is now. */
+/* Fills in the fields that depend on the key's current state. */
 static void complete(const struct shard *s, const struct claimed *c, struct store_outcome *o)
 {
         uint32_t live = c->of->live;
         uint32_t per_key = shard_per_key(s, c->pool);
         bool ends = o->kind == STORE_DONE || o->kind == STORE_DEAD || o->kind == STORE_MERGE || o->kind == STORE_MOVE;
         bool is_last = !run_goes_on(c);
-        /* Also if we know of none: who had the shard before us may have given back more of the key than we have seen.
-         * Half of them at a time: a store that has nothing to fetch has much less to do. */
+        /* Ask even if we know of no more: a previous owner may have diverted tasks of the key that we have not seen.
+         * Only ask when half are gone: fetching nothing is much cheaper for the store. */
         if (ends && is_last && live <= per_key / 2)
                 o->refill = per_key - live;
         if (o->kind == STORE_DIVERT && !o->delay_ms && live)
@@ -111,7 +110,7 @@ struct store_outcome *shard_add_outcome(struct shard *s, const struct claimed *c
         return o;
 }
 
-/* What it has saved, unless it is over, and how it ended. */
+/* Adds the task's unsaved checkpoint, unless the task is finished, and its outcome. */
 static void say(struct shard *s, struct claimed *c)
 {
         const struct store_outcome *ended = &c->pending->outcome;

@@ -37,7 +37,7 @@ static void free_claimed(struct claimed *c)
 void window_free(struct window *w)
 {
         struct window_key *key = w->keys;
-        HASH_CLEAR(hh, w->keys); /* the elements stay, and stay linked */
+        HASH_CLEAR(hh, w->keys); /* leaves the elements linked */
         while (key) {
                 struct window_key *next_key = key->hh.next;
                 while (key->first) {
@@ -66,10 +66,9 @@ void window_set_pools(struct window *w, uint32_t pools)
         w->pools = pools;
 }
 
-/* --- the lines of ready keys -----------------------------------------------------------------------------------------
- */
+/* --- the lines of ready keys --- */
 
-/* Keys that stand in the lines of its lane; NULL: they are suspects, or wait for limits. */
+/* The counter of ready keys for that line's lane; NULL for lines of suspects and of limits. */
 static uint32_t *count_of(struct window *w, const struct window_line *line)
 {
         if (line >= w->limited && line < w->limited + LANES)
@@ -105,12 +104,12 @@ static struct window_line *line_of(const struct window *w, uint32_t pool, uint32
         return &w->lines[pool * WINDOW_LINES + line];
 }
 
-/* Puts the key where its first task belongs: at the end of that pool's and lane's line, or in none. */
+/* Puts the key at the end of the line where its first task belongs, or in none. */
 static void line_up(struct window *w, struct window_key *key)
 {
         const struct claimed *c = key->first;
         bool can_run = c && !key->is_busy && !key->is_barred && c->pool < w->pools && c->state == CLAIMED_WAITING;
-        /* One that has died alone will not run: it is only to be told so. */
+        /* A task with TRUST_DIED_ALONE needs no mark: the shard ends it instead of running it. */
         bool is_to_mark = can_run && c->trust == TRUST_SUSPECT && !c->is_marked;
         struct window_line *line = NULL;
         if (can_run && c->is_limited)
@@ -137,8 +136,7 @@ static void line_up(struct window *w, struct window_key *key)
         line->last = key;
 }
 
-/* --- tasks -----------------------------------------------------------------------------------------------------------
- */
+/* --- tasks --- */
 
 static char *copy_span(char *to, struct span from, struct span *ret)
 {
@@ -149,7 +147,7 @@ static char *copy_span(char *to, struct span from, struct span *ret)
         return to + from.size + 1;
 }
 
-/* How many of the latest events begin so, with nothing in between but that it waited. */
+/* How many of the latest events begin like that, ignoring "waited" events in between. */
 static uint32_t count_latest(struct span events, struct span beginning)
 {
         uint32_t count = 0;
@@ -227,7 +225,7 @@ static struct window_key *make_key(struct window *w, struct span name)
         return key;
 }
 
-/* Into the key's list, by seq; most come last. */
+/* Inserts by seq, searching from the end because most tasks come last. */
 static void insert(struct window_key *key, struct claimed *c)
 {
         struct claimed *after = key->last;
@@ -248,7 +246,7 @@ static void insert(struct window_key *key, struct claimed *c)
 static enum trust file_trust_of(const struct window *w, const struct store_task *task, uint32_t hosts_died)
 {
         bool is_suspect = task->note.is_suspect || hosts_died >= HOST_DEATHS_MAX;
-        /* A start with a time was not its owner's own: who had it may have gone, which is no death of a host. */
+        /* A start with an expiry was at a worker or a borrowed seat: its silence is not the death of a host. */
         bool was_running =
                 task->note.started_epoch && task->note.started_epoch < w->first_epoch && !task->note.until_ms;
         if (was_running)
@@ -265,14 +263,14 @@ struct claimed *window_add(struct window *w, const struct store_task *task, uint
                 key = make_key(w, task->key);
                 key->is_unkeyed = span_is(task->key, task->envelope.id);
         }
-        /* Nearly all come behind what is here. */
+        /* Search only if needed: nearly all tasks come behind those that are here. */
         if (key->last && task->seq <= key->last->seq && find_in(key, task->seq))
                 return NULL;
         struct claimed *c = copy_task(task, pool);
         c->trust = file_trust_of(w, task, c->hosts_died);
         c->of = key;
         if (!key->count)
-                key->is_barred = false; /* what stood before it has been seen to */
+                key->is_barred = false; /* the bar was about tasks that are gone */
         insert(key, c);
         key->count++;
         key->live++;
@@ -376,8 +374,8 @@ bool window_may_lend(const struct claimed *c, uint64_t before_ms)
                c->payload.size + c->checkpoint.size <= WINDOW_LEND_BYTES;
 }
 
-/* The line's first key from `key` on whose task may be lent; NULL: there is none.  `left`: so many keys without a name
- * are still to come, behind which nothing has to be looked at. */
+/* The first key from `key` on whose task may be lent; NULL.  *left counts the line's keys without a name of their own
+ * that are still ahead, so that the search can stop early. */
 static struct window_key *find_to_lend(struct window_key *key, uint64_t before_ms, uint32_t *left)
 {
         for (; key && *left; key = key->ready_next) {
@@ -509,7 +507,7 @@ void window_bar(struct window *w, struct window_key *key)
         line_up(w, key);
 }
 
-/* Takes it out of everything. */
+/* Unlinks the task from its key and the window's counters. */
 static void unlink_task(struct window *w, struct claimed *c)
 {
         struct window_key *key = c->of;
@@ -556,7 +554,7 @@ void window_merge(struct window *w, struct claimed *c, struct claimed *last)
         c->timeout_ms = last->timeout_ms;
         c->attempts_max = last->attempts_max;
         c->debounce_ms = last->debounce_ms;
-        /* The spans point into the texts of one of these. */
+        /* The spans now point into the texts of `last` or of its donor: keep that one. */
         struct claimed *before = c->donor;
         c->donor = last->donor ? last->donor : last;
         if (last->donor) {

@@ -1,5 +1,5 @@
-/* The doorbell: Redis tells us of the next foreign write to a key that we have read (CLIENT TRACKING).  What we write
- * ourselves it does not tell, so that counts as a ring here.  Where it does not ring at all, we look at intervals. */
+/* The doorbell: Redis reports the next foreign write to a key that we have read (CLIENT TRACKING).  It does not report
+ * our own writes, so those ring here directly.  Where Redis does not ring at all, we poll. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +8,8 @@
 #include "base/numbers.h"
 #include "store/redis/redis_store.h"
 
-#define POLL_MS       500 /* without a bell, and for replies: a ring can be lost */
-#define POLL_FIRST_MS 10  /* for a reply, without a bell */
+#define POLL_MS       500 /* polling interval without a bell, and for replies, whose ring can be lost */
+#define POLL_FIRST_MS 10  /* first polling interval for a reply without a bell */
 
 void bell_own_write(struct redis_store *s, uint32_t shard)
 {
@@ -84,7 +84,7 @@ static void on_rang(void *self, const char *key, size_t size)
         else if (name.size > 5 && !memcmp(name.data, "room:", 5))
                 bell_own_room(s, shard);
         else if (s->bell.shard)
-                /* Watched or not: the call that makes it so may have been answered by the server, and not yet read. */
+                /* Even if not watched: the answer that makes the shard watched may not be read yet. */
                 s->bell.shard(s->bell.self, shard);
 }
 
@@ -96,7 +96,7 @@ static void on_look(void *self)
                 return;
         redis_facts(s->redis, &facts);
         s->poll_ms = facts.has_tracking || !s->has_bell ? 0 : POLL_MS;
-        s->no_scripts.text[0] = 0; /* as another user, or with other rights */
+        s->no_scripts.text[0] = 0; /* the new connection may have another user or other rights */
         replies_look(s);
         record_check(s);
         if (s->bell.look)
@@ -111,9 +111,9 @@ static void on_state(void *self, bool is_up, const char *text)
                 log_event(is_up ? LEVEL_INFO : LEVEL_WARN, is_up ? "redis" : "redis-lost", "why=%s", LOG_QUOTE(text));
 }
 
-/* --- what needs no server ---------------------------------------------------------------------------------------- */
+/* --- requests that need no server --- */
 
-/* An async, not a timer: whoever runs the loop once must not be left waiting after done() was called. */
+/* An async and not a timer, so that a caller who runs the loop once is not left waiting after done(). */
 static void on_soon(uv_async_t *async)
 {
         struct redis_store *s = async->data;
@@ -126,7 +126,7 @@ static void on_soon(uv_async_t *async)
                 list = list->next;
                 request_finish(request, request->status);
         }
-        /* done() has closed the store: the rest ends with it. */
+        /* done() has closed the store: closing cancels the rest. */
         if (list)
                 s->deferred = list;
 }
@@ -160,7 +160,7 @@ void bell_want(struct redis_store *s)
         redis_want_bell(s->redis);
 }
 
-/* --- the timer --------------------------------------------------------------------------------------------------- */
+/* --- the timer --- */
 
 static void on_timer(uv_timer_t *timer)
 {
@@ -179,11 +179,11 @@ void bell_set_timer(struct redis_store *s)
                 const struct store_reply *reply = (const struct store_reply *)request;
                 uint64_t left = reply->deadline_ms > uv_now(s->loop) ? reply->deadline_ms - uv_now(s->loop) : 0;
                 uint64_t waited = reply->wait_ms > left ? reply->wait_ms - left : 0;
-                /* Where nothing rings, one that may come soon is looked for often. */
+                /* Without a bell a recent request is polled often, because its reply may come soon. */
                 uint64_t again = s->poll_ms ? min_u64(waited / 4 + POLL_FIRST_MS, POLL_MS) : POLL_MS;
                 in_ms = min_u64(min_u64(left, again), in_ms);
         }
-        /* Listening alone keeps no loop alive. */
+        /* Listening alone must not keep the loop alive. */
         if (s->waiting)
                 uv_ref((uv_handle_t *)&s->timer);
         else

@@ -9,7 +9,7 @@
 #include "base/units.h"
 #include "store/redis/redis_store.h"
 
-/* --- operations -------------------------------------------------------------------------------------------------- */
+/* --- operations --- */
 
 struct redis_op *op_begin(struct redis_store *s, struct store_request *request)
 {
@@ -70,7 +70,7 @@ static void on_done(struct redis_command *command)
         op_answered(op);
 }
 
-/* --- commands ---------------------------------------------------------------------------------------------------- */
+/* --- commands --- */
 
 static struct redis_call *call_make(struct redis_op *op, unsigned room)
 {
@@ -104,9 +104,9 @@ struct redis_call *call_script_keys(struct redis_op *op, enum script_number scri
         return call;
 }
 
-/* The keys of a shard that every script is given: see lua/lib/shard.lua.  The last one never exists, and is given where
- * slots move.  While its slot moves, a script may meet a key that is on the other side only after it has written; of
- * one that is told to use a missing key Redis says TRYAGAIN at once, until the slot has moved. */
+/* The keys that every script of a shard gets (lua/lib/shard.lua).  The last one never exists, and is passed in a
+ * Cluster only.  While a slot moves, a script could meet a key that is on the other server only after it has written;
+ * if it is given a missing key, Redis answers TRYAGAIN at once until the slot has moved. */
 static const char *const shard_keys[SHARD_KEYS] = { "shard", "high", "normal", "low", "delayed", "control", "never" };
 
 static struct redis_shard *shard_get(struct redis_store *s, uint32_t number)
@@ -204,7 +204,7 @@ static void call_start(struct redis_call *call, struct span route, bool is_track
         redis_send(call->op->s->redis, command);
 }
 
-/* The first key decides which server. */
+/* The command's first key chooses the server. */
 static struct span first_key(const struct redis_call *call)
 {
         int at = call->command.script ? 3 : 1;
@@ -232,7 +232,7 @@ void call_send_to(struct redis_call *call, struct span key)
         call_start(call, key, false);
 }
 
-/* --- names ------------------------------------------------------------------------------------------------------- */
+/* --- names --- */
 
 struct span key_of_shard(struct redis_op *op, uint32_t shard, const char *name)
 {
@@ -274,7 +274,7 @@ bool nonce_read(struct span text, uint8_t ret_nonce[STORE_NONCE_SIZE])
         return units_hex_read(text.data, text.size, ret_nonce, STORE_NONCE_SIZE);
 }
 
-/* --- answers ----------------------------------------------------------------------------------------------------- */
+/* --- answers --- */
 
 struct span reply_span(const redisReply *reply)
 {
@@ -282,7 +282,7 @@ struct span reply_span(const redisReply *reply)
         return is_text ? (struct span){ reply->str, (size_t)reply->len } : (struct span){ 0 };
 }
 
-/* Scripts answer with integers, a field of a hash is digits. */
+/* Accepts integers, which scripts return, and decimal digits, which hash fields hold. */
 static bool number_read(const redisReply *reply, uint64_t *ret_number)
 {
         uint64_t number = 0;

@@ -37,10 +37,10 @@ void msgpack_bytes(struct buffer *to, struct span bytes)
         buffer_put(to, bytes.data, bytes.size);
 }
 
-/* --- reading ----------------------------------------------------------------------------------------------------- */
+/* --- reading --- */
 
-/* How a value may begin: a type byte from `first` to `last`, then `width` bytes of a number, the highest first. Without
- * them the number is what the type byte has above `first`. */
+/* One encoding of a value's head: a type byte from `first` to `last`, then a big-endian number of `width` bytes.  With
+ * width 0 the number is the type byte minus `first`. */
 struct msgpack_head {
         uint8_t first, last;
         uint8_t width;

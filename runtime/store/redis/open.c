@@ -1,4 +1,4 @@
-/* Opening: the connection, what a crash of this Redis may lose.  And closing. */
+/* Opens and closes the store: the connection, the app's record, and what a crash of this Redis may lose. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,15 +12,15 @@
 #include "base/strings.h"
 #include "store/redis/redis_store.h"
 
-/* Advances under way at once: enough to keep a server busy while their answers are on their way and the next ones are
- * made, and few enough that the other shards gather meanwhile.  Where there are many shards each call brings little, so
- * that more of them go together.  A Cluster's servers each have but a share of them. */
+/* Advances under way at once: enough to keep a server busy while answers travel and the next calls are made, and few
+ * enough that other shards gather meanwhile.  With many shards each call carries little, so more of them go together.
+ * In a Cluster each server gets only a part of them. */
 #define CALLS_FEW         16u
 #define CALLS_MANY        32u
-#define CALLS_PART        32u /* of the shards, one in so many */
+#define CALLS_PART        32u /* one call per this many shards */
 #define CLUSTER_CALLS_MAX 32u
 
-/* --- closing ----------------------------------------------------------------------------------------------------- */
+/* --- closing --- */
 
 static void free_store(struct redis_store *s)
 {
@@ -83,7 +83,7 @@ static void close_store(struct store *store, void (*closed)(void *self), void *s
         shut(s);
 }
 
-/* --- what was found ---------------------------------------------------------------------------------------------- */
+/* --- what was found --- */
 
 static void describe_persistence(const struct redis_facts *f, struct buffer *to)
 {
@@ -107,7 +107,7 @@ static void describe_persistence(const struct redis_facts *f, struct buffer *to)
                 buffer_printf(to, "this Redis does not say whether it keeps anything over a crash");
 }
 
-/* For the start-up line: in plain words, what a crash may lose. */
+/* Text for the start-up line: what a crash may lose. */
 static char *describe(const struct redis_facts *f)
 {
         struct buffer text = { 0 };
@@ -141,14 +141,14 @@ static int facts_check(struct redis_store *s, struct error *error)
         return 0;
 }
 
-/* --- opening ----------------------------------------------------------------------------------------------------- */
+/* --- opening --- */
 
 static void recorded(struct redis_op *op)
 {
         struct redis_store *s = op->s;
         struct store_open *open = s->open;
         if (open->request.status) {
-                shut(s); /* done() is called when all is gone */
+                shut(s); /* done() is called once everything is closed */
                 return;
         }
         s->store.calls_max = s->is_cluster
@@ -186,7 +186,7 @@ static void on_opened(struct redis_open *redis_open, int status)
 static void name_waiter(struct redis_store *s)
 {
         uint64_t number = 0;
-        /* Without random numbers there is still the time: it is only to differ from the names of others. */
+        /* The time will do without random numbers: the name only has to differ from others. */
         if (getrandom(&number, sizeof(number), 0) != sizeof(number))
                 number = clock_boot_ns();
         (void)snprintf(s->wait_name, sizeof(s->wait_name), "%016" PRIx64, number);
@@ -206,7 +206,7 @@ static void open_store(uv_loop_t *loop, struct store_open *open)
         if (s->wait_replicas)
                 name_waiter(s);
         s->is_cluster = !strncmp(options->url, "redis+cluster:", 14) || !strncmp(options->url, "rediss+cluster:", 15);
-        s->store.ring_costs = true; /* its server remembers every key that was read, until it has rung */
+        s->store.ring_costs = true; /* the server remembers every key that was read until it has rung */
         s->url = text_copy(options->url);
         s->store.app = text_copy(options->app ? options->app : "");
         s->app_key = text_printf("quiver:{%s}:app", s->store.app);
@@ -220,7 +220,7 @@ static void open_store(uv_loop_t *loop, struct store_open *open)
                 return;
         }
         scripts_init(&s->scripts);
-        /* A user who only submits may have the right to nothing else: so others ask for what they need when they do. */
+        /* A user who only submits may have no other rights, so others request the bell when they need it. */
         const struct store_bell *bell = options->bell;
         s->has_bell = bell && (bell->shard || bell->desired || bell->mail || bell->wanting);
         s->redis_open = (struct redis_open){ .opened = on_opened,
@@ -239,7 +239,7 @@ static void open_store(uv_loop_t *loop, struct store_open *open)
         redis_open(loop, &s->redis_open);
 }
 
-/* --- operations -------------------------------------------------------------------------------------------------- */
+/* --- operations --- */
 
 #define OPERATION(number, function, text, kind) [OP_##number] = redis_##function,
 static redis_operation *const operations[OPS] = { STORE_OPERATIONS(OPERATION) };

@@ -1,7 +1,7 @@
-/* What each role may do on a Redis: its keys, its commands, and those of the scripts that it runs.
+/* The rights of each role on a Redis: keys, commands, and the commands of the scripts that it runs.
  *
- * Redis checks a script's commands by the rights of whoever runs it.  So these rights are all that confines a user, and
- * what a script needs, its user may also do without it: README.md says what that means for each role. */
+ * Redis checks a script's commands against the rights of the user who runs it.  So only these rights confine a user,
+ * who may also use them without the script: README.md says what that means for each role. */
 #include "redis/rights.h"
 
 #include <inttypes.h>
@@ -21,7 +21,7 @@ static const char *const texts[SCRIPTS_COUNT] = {
         SCRIPTS(TEXT_ROW)
 };
 
-/* What only hosts do: the lease, claimed tasks, what hosts tell each other. */
+/* Scripts that only hosts run: leases, claimed tasks, messages between hosts. */
 static const bool is_of_hosts[SCRIPTS_COUNT] = {
         [SCRIPT_acquire] = true,
         [SCRIPT_advance] = true,
@@ -52,7 +52,7 @@ static void add_keys(struct rights *to, const char *app, const char *end)
         rights_add(&to->keys, pattern);
 }
 
-/* A host and a person who operates it see all of the app.  No app's name has a colon or a brace. */
+/* Hosts and operators may access all keys of the app.  No app's name has a colon or a brace. */
 static void add_app(const struct store_options *o, struct rights *to)
 {
         add_keys(to, o->app, "}:*");
@@ -78,10 +78,10 @@ static void add_operator(const struct store_options *o, struct rights *to)
                         rights_add_script(to, texts[i]);
 }
 
-/* --- producers --------------------------------------------------------------------------------------------------- */
+/* --- producers --- */
 
-/* A selector: these commands on these keys of every shard.  A shard's number has one pattern for each count of digits,
- * so that no key of another kind can be meant. */
+/* Adds a selector: these commands on these keys of every shard.  Shard numbers get one pattern per count of digits, so
+ * that no other kind of key matches. */
 static void add_shards(struct rights *to, const struct store_options *o, const char *commands, const char *access,
         const char *const *names)
 {
@@ -111,7 +111,7 @@ static void add_producer(const struct store_options *o, struct rights *to)
         add_shards(to, o, "+get", "%R", COMMANDS("reply:*"));
 }
 
-/* What submit.lua does, and no more; not the way by which it mends a count that somebody has put back. */
+/* Exactly what submit.lua does, except its repair of a count that somebody has reset. */
 static void add_producer_plus(const struct store_options *o, struct rights *to)
 {
         add_producer(o, to);

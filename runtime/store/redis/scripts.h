@@ -65,7 +65,7 @@ enum script_number { SCRIPTS(SCRIPT_ENUM) SCRIPTS_COUNT };
 #define SCRIPT_EXTERN(name) extern const char SCRIPT_TEXT(name)[];
 SCRIPTS(SCRIPT_EXTERN)
 
-/* A set of one's own: redis_open() writes into it. */
+/* One set per store, because redis_open() writes the scripts' sha1 into it. */
 struct scripts {
         struct redis_script all[SCRIPTS_COUNT];
         struct redis_script *pointers[SCRIPTS_COUNT];

@@ -1,5 +1,5 @@
-/* Whether the server takes writes.  One that is full or lacks replicas refuses submits; what reads goes on, and on a
- * full one also what frees memory.  Asked with every open, count and renewal, so that status and the log say so. */
+/* Whether the server takes writes.  A server that is full or lacks replicas refuses submits; reads go on, and on a full
+ * one also commands that free memory.  Asked with every open, count and renewal, so that status and log show it. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -42,16 +42,16 @@ static void takes_no_writes(struct redis_call *call)
         struct redis_store *s = call->op->s;
         int status = call->command.status;
         if (status != -ENOSPC && status != -EIO)
-                return; /* it did not answer, or something else is wrong: others say so */
+                return; /* no answer, or another problem, which is reported elsewhere */
         bool is_new = !s->store.refuses[0];
         refusal_describe(s, &call->command, s->store.refuses, sizeof(s->store.refuses));
         if (is_new && s->is_host)
                 log_event(LEVEL_ERROR, "store-refuses", "app=%s text=%s", s->store.app, LOG_QUOTE(s->store.refuses));
 }
 
-/* --- whether it keeps what it took ------------------------------------------------------------------------------- */
+/* --- whether it evicts tasks --- */
 
-/* The policy may be changed while hosts run: a Redis that evicts throws tasks away without a word. */
+/* The policy may be changed while hosts run: a Redis that evicts drops tasks silently. */
 static void policy_answer(struct redis_call *call, const redisReply *reply)
 {
         struct store *store = &call->op->s->store;

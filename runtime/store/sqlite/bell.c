@@ -16,7 +16,7 @@
 
 #define MESSAGE_WORDS 512u
 
-/* A socket's name holds 107 bytes; through the folder's descriptor every path fits. */
+/* A socket's path is limited to 107 bytes; through the folder's descriptor every path fits. */
 static void address(struct sockaddr_un *to, int dir_fd, const char *name)
 {
         *to = (struct sockaddr_un){ .sun_family = AF_UNIX };
@@ -74,8 +74,7 @@ static void send_words(struct doorbells *bells, const char *name, const uint32_t
         address(&to, bells->dir_fd, name);
         if (sendto(bells->send_fd, words, count * sizeof(*words), 0, (const struct sockaddr *)&to, sizeof(to)) >= 0)
                 return;
-        /* Nobody listens any more: whoever was killed could not remove its socket.  A full one has been rung already.
-         */
+        /* Nobody listens: a killed process could not remove its socket.  A full queue needs no further ring. */
         if (errno == ECONNREFUSED)
                 (void)unlinkat(bells->dir_fd, name, 0);
 }
@@ -145,7 +144,8 @@ static void hear(struct bell *bell, uint32_t word)
                 l->room(l->self, word - BELL_ROOM);
 }
 
-/* The queue is empty again.  Had it been full meanwhile, some sender's message was refused, and nobody knows whose. */
+/* The queue is empty again.  If it was full meanwhile, some messages were refused and are unknown: look at
+ * everything. */
 static void caught_up(struct bell *bell)
 {
         bool was_full = bell->heard >= bell->queue_max;
@@ -163,7 +163,7 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 {
         struct bell *bell = poll->data;
         (void)events;
-        /* A bound: the loop has other things to do, and what is left wakes it again. */
+        /* Bounded, so that the loop can do other work; what is left wakes it again. */
         for (unsigned i = 0; status == 0 && i < 64; i++) {
                 uint32_t words[MESSAGE_WORDS];
                 ssize_t n = recv(bell->fd, words, sizeof(words), 0);
@@ -214,7 +214,7 @@ int bell_open(struct bell *bell, uv_loop_t *loop, int dir_fd, const uint8_t nonc
         (void)uv_poll_init(loop, &bell->poll, fd);
         bell->poll.data = bell;
         (void)uv_poll_start(&bell->poll, UV_READABLE, on_readable);
-        /* A hint keeps nobody from ending. */
+        /* Listening alone must not keep the loop alive. */
         uv_unref((uv_handle_t *)&bell->poll);
         return 0;
 }

@@ -1,4 +1,4 @@
-/* The loop's side: hands requests over, takes them back, opens and closes. */
+/* The loop's side: hands requests to the writer's thread and takes them back; opens and closes. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,11 +10,11 @@
 #include "store/sqlite/sqlite.h"
 #include "task/packed.h"
 
-/* Advances at once.  A transaction writes the pages of every shard that is in it, so fewer and fuller calls are
- * cheaper; but many share its commit. */
+/* Advances under way at once.  A transaction writes the pages of every shard in it, so fewer and fuller calls are
+ * cheaper; but many share one commit. */
 #define CALLS_FEW 64u
-/* With many shards a call brings a few tasks only, each in a page that it has to write.  Tasks of neighbours stand in
- * the same pages, and shards call in order of their numbers: so a quarter of them at once writes half as many pages. */
+/* With many shards a call brings only a few tasks, each in a page that has to be written.  Tasks of neighbouring shards
+ * share pages, and shards call in order of their numbers: so a quarter of them at once writes half as many pages. */
 #define CALLS_PART 4u
 
 static void free_store(struct sqlite_store *s)
@@ -28,7 +28,7 @@ static void free_store(struct sqlite_store *s)
         free(s);
 }
 
-/* The last handle is closed and the thread is gone: end what was under way and tell whoever waits for that. */
+/* The last handle is closed and the thread has ended: cancels the open requests and reports the end. */
 static void on_handle_closed(uv_handle_t *handle)
 {
         struct sqlite_store *s = handle->data;
@@ -91,7 +91,7 @@ static void opened(struct sqlite_store *s)
                 open->request.status =
                         bell_open(&s->bell, s->loop, s->bells.dir_fd, s->nonce, options->bell, &open->request.error);
         if (open->request.status) {
-                stop(s); /* done() is called when all is gone */
+                stop(s); /* done() is called once everything is closed */
                 return;
         }
         s->store.calls_max = (uint32_t)max_u64(CALLS_FEW, s->store.shards / CALLS_PART);
@@ -116,14 +116,14 @@ static void on_async(uv_async_t *async)
                 if (request->op == OP_OPEN) {
                         release_loop(s);
                         opened(s);
-                        return; /* nothing else can be under way */
+                        return; /* no other request can be under way */
                 }
                 if (request->op == OP_REPLY && reply_keep_waiting(s, (struct store_reply *)request))
                         continue;
                 release_loop(s);
                 request_finish(request, request->status);
                 if (s->is_closing) {
-                        /* done() has closed the store: the rest ends with it. */
+                        /* done() has closed the store: closing cancels the rest. */
                         *s->finished_tail = list;
                         return;
                 }
@@ -176,7 +176,7 @@ static void sqlite_start(struct store *store, struct store_request *request)
                 if (reply->wait_ms && s->bell.fd < 0)
                         (void)bell_open(&s->bell, s->loop, s->bells.dir_fd, s->nonce, NULL, NULL);
         }
-        /* Whoever has no name for the doorbell listens from the first room on that it follows. */
+        /* A process without a nonce starts to listen when it first follows a room. */
         if (request->op == OP_ROOM_READ && ((struct store_room_read *)request)->follow_ms && s->bell.fd < 0 &&
                 !request->status)
                 request->status = bell_open(&s->bell, s->loop, s->bells.dir_fd, s->nonce, NULL, &request->error);

@@ -1,4 +1,4 @@
-/* Files, checks and the clock. */
+/* Opens the file: checks, the clock, the schema. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -18,7 +18,7 @@
 #include "store/sqlite/file/schema.h"
 #include "store/sqlite/sqlite.h"
 
-/* --- where ------------------------------------------------------------------------------------------------------- */
+/* --- where --- */
 
 static int file_system_check(const char *path, struct error *error)
 {
@@ -33,7 +33,7 @@ static int file_system_check(const char *path, struct error *error)
         if (statfs(folder, &fs) < 0)
                 return error_set(error, -errno, "store folder %s: %s%s", folder, strerror(errno),
                         errno == ENOENT ? "; make it, or change store.url" : "");
-        /* There SQLite corrupts its file: locks and shared memory do not work between machines. */
+        /* On a network file system SQLite corrupts its file: locks and shared memory do not work between machines. */
         const char *network = file_system_network_name((unsigned long)fs.f_type);
         if (network)
                 return error_set(error, -ENOTSUP,
@@ -43,7 +43,7 @@ static int file_system_check(const char *path, struct error *error)
         return 0;
 }
 
-/* --- the clock --------------------------------------------------------------------------------------------------- */
+/* --- the clock --- */
 
 static uint64_t boot_ms(void *self)
 {
@@ -77,7 +77,7 @@ uint64_t sqlite_now(struct sqlite_store *s)
         return s->clock.boot_ms(s->clock.self) + s->clock_offset_ms;
 }
 
-/* The first to open the file after a boot sets the clock for all: from the wall clock, but never backwards. */
+/* The first opener after a boot sets the clock for all: from the wall clock, but never backwards. */
 static void clock_set(struct sqlite_store *s)
 {
         struct database *db = &s->db;
@@ -101,7 +101,7 @@ static void clock_set(struct sqlite_store *s)
         meta_set_number(db, "clock_offset", s->clock_offset_ms);
 }
 
-/* --- opening ----------------------------------------------------------------------------------------------------- */
+/* --- opening --- */
 
 static int failed(struct sqlite_store *s, struct error *error)
 {
@@ -129,8 +129,8 @@ static bool must_write(struct sqlite_store *s, const struct store_options *optio
         return is_so;
 }
 
-/* Opens a store that others have in use without the write lock, so that a process that holds it and does not go on
- * stops nobody who only reads.  False: something has to be written down first. */
+/* Opens a store that is in use without taking the write lock, so that a process that hangs with the lock does not stop
+ * readers.  False: something has to be written first. */
 static bool setup_reading(
         struct sqlite_store *s, const struct store_options *options, int *ret_status, struct error *error)
 {
@@ -139,7 +139,8 @@ static bool setup_reading(
         struct stat st;
         unsigned version = 0;
         (void)snprintf(shm, sizeof(shm), "%s-shm", s->path);
-        /* Without one the file may not be in WAL mode yet, and our reading would refuse that to whoever makes it. */
+        /* Without -shm the file may not be in WAL mode yet, and our read would make the switch to WAL fail for its
+         * creator. */
         if (stat(shm, &st) < 0 || schema_version(db, s->path, &version, error) || !schema_is_current(version)) {
                 database_clear(db);
                 return false;
@@ -173,7 +174,7 @@ static int setup(struct sqlite_store *s, const struct store_options *options, bo
         tune(db);
         database_exec(db, "BEGIN IMMEDIATE");
         fair_lock_waited(&s->lock, !db->failure);
-        /* Another process may have made it meanwhile. */
+        /* Another process may have created it meanwhile. */
         if (!db->failure && !schema_is_current(version)) {
                 r = schema_version(db, s->path, &version, error);
                 is_made = !r && !version;
@@ -202,7 +203,7 @@ static int files_open(struct sqlite_store *s, const struct store_options *option
         int r = stat(s->path, &st) < 0 ? -errno : 0;
         if (!r && access(s->path, R_OK | W_OK) < 0 && errno == EACCES)
                 r = -EACCES;
-        /* Whether there is one cannot be told: a newcomer who is told that there is none would start a second host. */
+        /* Without access it is unknown whether a store exists; -ENOENT would invite the user to start a second host. */
         if (r == -EACCES)
                 return error_set(
                         error, r, "%s: %s; use it as the user of its hosts, or as root", s->path, strerror(-r));
@@ -231,9 +232,8 @@ static int files_open(struct sqlite_store *s, const struct store_options *option
 int sqlite_store_open(struct sqlite_store *s, const struct store_options *options, struct error *error)
 {
         s->clock = options->clock ? *options->clock : machine_clock;
-        /* Nobody asks a host how much memory SQLite has taken, and keeping count costs a lock for every piece.  A
-         * client is a guest in another's process, where this is not ours to say.  Refused once SQLite is in use: no
-         * harm. */
+        /* Memory statistics cost SQLite a lock per allocation, and a host does not use them.  A client is a guest in
+         * another's process and must not change that.  SQLite refuses this once it is in use, which is harmless. */
         if (options->is_host)
                 (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
         struct stat st;

@@ -1,4 +1,4 @@
-/* An owner's call: outcomes in, tasks out, the lease renewed. */
+/* The advance: commits outcomes, claims tasks and renews the lease. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -7,7 +7,8 @@
 #include "base/numbers.h"
 #include "store/redis/shard/advance_private.h"
 
-/* Done, and nothing else: its seq says it all.  Where no key waits there is nothing to refill from. */
+/* Whether the outcome is plain DONE, so that the seq is all that the store needs.  If no key waits, there is nothing to
+ * refill from. */
 static bool is_plain(const struct store_outcome *outcome, bool has_no_keys)
 {
         return outcome->kind == STORE_DONE && !outcome->has_result && !outcome->task.reply_ms &&
@@ -22,7 +23,7 @@ bool advance_is_plain(const struct store_advance *advance, bool has_no_keys)
         return true;
 }
 
-/* So many elements of which nothing is known may be read at once. */
+/* How many elements of unknown size may be read at once. */
 static uint32_t fresh_reads(const struct redis_store *s)
 {
         uint64_t most = LANE_FRESH_BYTES / (s->store.payload_max + TASK_HEAD_MAX);
@@ -124,11 +125,11 @@ static void put_lane(struct redis_op *op, struct redis_call *call, unsigned numb
         call_put_number(call, self->lists[number].reads);
         call_put_number(call, advance_small(op, lane));
         call_put_number(call, lane_large(lane));
-        /* A copy: it is said as it was, also if the call is sent again when others have been claimed. */
+        /* A copy, because a repeated call must send the same bytes even if more was claimed meanwhile. */
         call_put(call, arena_copy(request_arena(op->request), last));
 }
 
-/* Whether a lane besides `normal` has to be named. */
+/* Whether the call has to name this lane, which is not `normal`. */
 static bool is_used(struct redis_lane *lane, bool is_view)
 {
         if (lane->count || (!is_view && lane->last_size))
@@ -139,7 +140,7 @@ static bool is_used(struct redis_lane *lane, bool is_view)
         return true;
 }
 
-/* Everything behind the outcomes, as lua/shard/advance.lua says. */
+/* Adds all arguments after the outcomes, as lua/shard/advance.lua documents them. */
 static void put_lists(struct redis_op *op, struct redis_call *call, bool is_plain_call)
 {
         const struct store_advance *advance = (const struct store_advance *)op->request;
@@ -161,7 +162,7 @@ static void put_lists(struct redis_op *op, struct redis_call *call, bool is_plai
         }
         for (uint32_t i = 0; i < seqs_count; i++)
                 call_put_number(call, seqs[i]);
-        /* Until it is answered nobody knows. */
+        /* The view is unknown until the call is answered. */
         shard->view = VIEW_UNKNOWN;
 }
 
@@ -204,7 +205,7 @@ static void aside_answer(struct redis_call *call, const redisReply *reply)
 {
         struct store_advance *advance = (struct store_advance *)call->op->request;
         if (reply_is_fenced(reply))
-                return; /* the next call will hear of it */
+                return; /* the next call will be FENCED, too */
         advance->next_due_ms = min_u64(advance->next_due_ms, answer_due(call->op, reply_at(reply, 0)));
         for (unsigned lane = 0; lane < LANES && !advance->next_due_ms; lane++)
                 advance->has_more[lane] = true;
@@ -222,7 +223,7 @@ static void advance_after(struct redis_op *op)
         }
         if (self->is_answered && !self->is_ended && !op->request->status) {
                 if (advance_read_again(op, shard)) {
-                        /* What came with this answer goes with it. */
+                        /* The tasks' bytes are freed with this answer: copy them. */
                         claimed_keep(&self->claim, op, 0);
                         return;
                 }

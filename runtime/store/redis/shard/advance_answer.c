@@ -1,4 +1,4 @@
-/* What advance.lua said: verdict, tasks, controls, troubles. */
+/* Reads the answer of advance.lua: verdict, tasks, controls, troubles. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static void read_controls(struct redis_op *op, struct store_advance *advance, co
         }
 }
 
-/* The reply, as lua/shard/advance.lua says; the blocks come last. */
+/* Elements of the reply, as lua/shard/advance.lua documents them; the blocks come last. */
 enum {
         REPLY_BITS,
         REPLY_NOW,
@@ -54,7 +54,7 @@ enum {
 };
 #define BITS_MAX (BIT_LISTED | BIT_DUE_WAITING | STORE_WANTED_FIRM << BITS_WANTED_SHIFT | 63)
 
-/* How many tasks a block has: in a list of its own, or in that of its lane. */
+/* Number of tasks in a block: an array of tasks, or a count of those that are in their lane's list. */
 static uint64_t block_size(struct redis_op *op, const redisReply *tasks)
 {
         if (tasks->type == REDIS_REPLY_ARRAY)
@@ -62,7 +62,7 @@ static uint64_t block_size(struct redis_op *op, const redisReply *tasks)
         return answer_number(op, tasks, CLAIMED_MAX, "number of tasks");
 }
 
-/* How many tasks all blocks have; 0 if they are no blocks, or too many: the request has failed then. */
+/* Number of tasks in all blocks; 0, with the request failed, if the blocks are malformed or too many. */
 static uint32_t count_tasks(struct redis_op *op, const redisReply *reply)
 {
         uint64_t sum = 0;
@@ -74,7 +74,7 @@ static uint32_t count_tasks(struct redis_op *op, const redisReply *reply)
         return 0;
 }
 
-/* Tasks of consecutive seqs.  False if it is none. */
+/* Reads a block of tasks with consecutive seqs.  False if it is malformed. */
 static bool read_block(struct redis_op *op, uint64_t seq, const redisReply *tasks, const redisReply *notes)
 {
         struct advance_op *self = op->self;
@@ -103,7 +103,7 @@ bool advance_note_list(struct redis_op *op, struct redis_lane *lane, uint64_t se
         list->count = count;
         if (!lane->count)
                 lane->base = number - 1;
-        /* Somebody has written another number there: these are claimed all the same. */
+        /* Somebody has changed the lane's number: the tasks are claimed, but our view is void. */
         if (number != lane->base + lane->count + 1)
                 self->is_listed = false;
         return true;
@@ -123,13 +123,12 @@ static void read_tasks(struct redis_op *op, struct redis_shard *shard, const red
                         op_bad_value(op, "block of tasks");
                 lane->calls = LANE_CALLS;
         }
-        /* Their bytes go with this answer, and others are to come. */
+        /* The tasks' bytes are freed with this answer, and more answers are to come: copy them. */
         if (op->pending > 1)
                 claimed_keep(&self->claim, op, 0);
 }
 
-/* Tasks that were too long and are dead, and records that cannot be read: a line about each.  Returns how many are
- * dead. */
+/* Logs tasks that were too long and are now dead, and unreadable records.  Returns the number of dead ones. */
 static uint32_t read_troubles(const struct redis_call *call, const redisReply *troubles)
 {
         const redisReply *lines = reply_at(troubles, 1);
@@ -164,8 +163,8 @@ void advance_send_anew(struct redis_op *op)
         advance_send(op);
 }
 
-/* Only RPUSH leaves the places of what is claimed alone.  After anything else nobody knows which task is which, so that
- * the shard counts as lost: what is acquired anew comes with its bytes. */
+/* Only RPUSH keeps the positions of claimed elements.  After any other command it is unknown which task is which, so
+ * the shard counts as lost: acquiring it again returns the tasks with their bytes. */
 void advance_list_changed(struct redis_op *op, uint32_t shard)
 {
         ((struct store_advance *)op->request)->verdict = STORE_FENCED;

@@ -1,9 +1,9 @@
-/* Tasks that were claimed and stay in their lane's list: they come with an LRANGE that follows the script. */
+/* Claimed tasks that stay in their lane's list: an LRANGE behind the script fetches them. */
 #include "base/numbers.h"
 #include "store/redis/shard/advance_private.h"
 
-/* Whether the server has read the list after the script, and at once.  A script that was sent again, to another server
- * or as text, may have come after it. */
+/* Whether the server has executed the LRANGE right after the script.  A script that was sent again, to another server
+ * or as text, may have been executed later. */
 static bool is_in_order(const struct advance_op *self, const struct redis_call *call)
 {
         const struct advance_list *list = &self->lists[call->number];
@@ -23,7 +23,8 @@ static void list_answer(struct redis_call *call, const redisReply *reply)
         struct advance_op *self = op->self;
         struct advance_list *list = &self->lists[call->number];
         struct redis_lane *lane = &op->s->shards[call->shard].lanes[call->number];
-        /* What came between the script and this was not rung for: nobody had read the list since it was trimmed. */
+        /* An element that arrived between the script and the LRANGE did not ring: nobody had read the list since it was
+         * trimmed. */
         if (list->call == call && self->rings && reply_count(reply) > list->count + list->has_last)
                 bell_own_write(op->s, call->shard);
         if (list->call != call || !list->count || !is_in_order(self, call) || op->request->status)

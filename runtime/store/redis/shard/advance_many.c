@@ -1,8 +1,8 @@
-/* Advances of several shards in one script, lua/shard/advance_many.lua.  To run a script costs the server as much as
- * what the script does for one shard, so whatever a turn of the loop has to say goes together.
+/* Sends advances of several shards in one script, lua/shard/advance_many.lua.  Running a script costs the server as
+ * much as its work for one shard, so all advances of a turn of the loop go together.
  *
- * Only the common case goes this way, and not in a Cluster, where a script may touch one slot.  Behind the script come
- * the reads that make the doorbell ring, each a command of its own: inside the script every read would make Redis
+ * Only the common case goes this way, and not in a Cluster, where a script may touch only one slot.  The reads that
+ * make the doorbell ring follow the script as commands of their own: inside the script, every read would make Redis
  * remember all keys that the script was given. */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,15 +12,15 @@
 #include "store/redis/shard/advance_private.h"
 
 #define MANY_MAX 32u
-/* As advance_many.lua says. */
+/* As advance_many.lua documents them. */
 #define MANY_KEYS      2u
 #define MANY_HEAD      2u
 #define MANY_ARGUMENTS 11u
 #define MANY_WORDS     (3 + MANY_HEAD + MANY_MAX * (MANY_KEYS + MANY_ARGUMENTS))
-/* A shard that was no common case is not tried again for so many calls. */
+/* After an uncommon case, this many advances of the shard are sent alone. */
 #define SINGLES 64u
 
-/* One advance among others. */
+/* One of the advances. */
 struct many_part {
         struct redis_op *op;
         struct redis_call *arguments;
@@ -28,10 +28,10 @@ struct many_part {
         bool rings;
 };
 
-/* Lives until both of its commands are answered. */
+/* Freed when both of its commands are answered. */
 struct advance_many {
         struct redis_command script;
-        struct redis_command look; /* EXISTS of keys that are usually not there: from then on they ring */
+        struct redis_command look; /* EXISTS of keys that usually do not exist, so that they ring when created */
         struct redis_store *s;
         unsigned pending;
         unsigned count;
@@ -50,9 +50,9 @@ static void many_free(struct advance_many *many)
                 free(many);
 }
 
-/* --- what comes back --------------------------------------------------------------------------------------------- */
+/* --- what comes back --- */
 
-/* What the script said of one shard; 0: it is no common case, and nothing was done. */
+/* Reads the script's answer for one shard; 0: uncommon case, nothing was done. */
 static void part_answer(const struct many_part *part, const redisReply *reply, uint64_t now_ms, bool is_sent_once)
 {
         struct redis_op *op = part->op;
@@ -117,7 +117,8 @@ static void on_script(struct redis_command *command)
                 const struct many_part *part = &many->parts[i];
                 if (!part->op->request->status)
                         part_answer(part, reply->element[1 + i], now_ms, command->sends == 1);
-                /* What was sent to make it ring came before the script then, whose own writes undid it. */
+                /* If the script was sent again, the reads that make it ring came before it, and its own writes used
+                 * them up. */
                 if (part->rings && command->sends != 1)
                         bell_own_write(many->s, part->shard);
                 op_answered(part->op);
@@ -125,7 +126,7 @@ static void on_script(struct redis_command *command)
         many_free(many);
 }
 
-/* One of them is there now, and was not when the script looked. */
+/* If one of the keys exists, it was created after the script looked: ring. */
 static void on_look(struct redis_command *command)
 {
         struct advance_many *many = container_of(command, struct advance_many, look);
@@ -137,14 +138,14 @@ static void on_look(struct redis_command *command)
         many_free(many);
 }
 
-/* Somebody wants the shard, and did not when the script looked. */
+/* If another host wants the shard, it did so after the script looked: ring. */
 static void want_answer(struct redis_call *call, const redisReply *reply)
 {
         if (reply->type != REDIS_REPLY_NIL)
                 bell_own_write(call->op->s, call->shard);
 }
 
-/* --- what goes out ----------------------------------------------------------------------------------------------- */
+/* --- what goes out --- */
 
 static void put_word(struct advance_many *many, struct span word)
 {
@@ -209,7 +210,7 @@ static void send_look(struct advance_many *many)
         redis_send(s->redis, &many->look);
 }
 
-/* The LRANGE comes last: tasks are taken from its answer without a copy, if nothing else is to come. */
+/* The LRANGE comes last: if nothing else is pending, tasks are taken from its answer without a copy. */
 static void send_reads(const struct many_part *part)
 {
         struct redis_op *op = part->op;
@@ -232,7 +233,7 @@ void many_flush(struct redis_store *s)
                 return;
         s->many = NULL;
         (void)uv_idle_stop(&s->unsent);
-        /* Until all is sent it is not freed. */
+        /* Our own reference, until everything is sent. */
         many->pending = 1;
         send_script(many);
         send_look(many);
@@ -257,7 +258,7 @@ static void on_unsent(uv_idle_t *idle)
 
 static struct advance_many *many_ensure(struct redis_store *s, uint64_t ttl_ms)
 {
-        /* After a reload of the configuration some shards may have another one. */
+        /* After a reload of the configuration shards may have different TTLs. */
         if (s->many && (s->many->count == MANY_MAX || s->many->ttl_ms != ttl_ms))
                 many_flush(s);
         if (!s->many) {
@@ -269,7 +270,7 @@ static struct advance_many *many_ensure(struct redis_store *s, uint64_t ttl_ms)
         return s->many;
 }
 
-/* Whether all that ended stands in the list of `normal`. */
+/* Whether all ended tasks are in the list of `normal`. */
 static bool all_in_list(const struct store_advance *advance, const struct redis_lane *lane)
 {
         for (uint32_t i = 0; i < advance->outcomes_count; i++) {
@@ -290,7 +291,7 @@ static bool is_common(const struct redis_op *op, const struct redis_shard *shard
         for (unsigned lane = 0; lane < LANES; lane++)
                 if (lane != LANE_NORMAL && (lanes[lane].count || lanes[lane].calls))
                         return false;
-        /* A list that is not read does not ring either. */
+        /* A list that is not read would not ring either. */
         if (!advance_reads(op, &lanes[LANE_NORMAL], LANE_NORMAL) &&
                 (advance->want[LANE_NORMAL] || !advance->calls_again))
                 return false;
@@ -328,7 +329,7 @@ bool advance_join(struct redis_op *op)
         many->samples = max_u64(many->samples, advance_samples(shard));
         many->parts[many->count++] =
                 (struct many_part){ .op = op, .arguments = arguments, .shard = number, .rings = self->rings };
-        shard->view = VIEW_UNKNOWN; /* until it is answered nobody knows */
+        shard->view = VIEW_UNKNOWN; /* unknown until the call is answered */
         op->pending++;
         return true;
 }

@@ -1,6 +1,6 @@
-/* What a claim brought.  Scripts do not judge envelopes; here whatever a foreign producer got wrong is found and sent
- * away again.  Until it has arrived among the dead or delayed it is in flight, so that a crash in between loses
- * nothing: the next owner is given it, and finds the same. */
+/* Checks claimed tasks.  Scripts do not validate envelopes; here malformed tasks of foreign producers are found and set
+ * aside.  Until they have arrived among the dead or delayed tasks they are in flight, so a crash in between loses
+ * nothing: the next owner gets them and finds the same. */
 #include <errno.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@ void claimed_add(
         struct redis_claim *c, struct redis_op *op, uint64_t seq, struct span bytes, struct span note, bool is_waiting)
 {
         struct error error = { "" };
-        /* A script asks for no more than fit, and sets aside itself what has no number. */
+        /* Scripts return no more tasks than were asked for, and set aside tasks without a number themselves. */
         if (c->count == c->room || seq > STORE_SEQ_MAX) {
                 op_bad_value(op, "seq");
                 return;
@@ -40,7 +40,7 @@ void claimed_add(
                 c->dead_count++;
                 return;
         }
-        /* One with a note was started or requeued: its time has come once, whatever the clock says now. */
+        /* A task with a note was started or requeued before: its time has come already, whatever the clock says now. */
         if (!note.size && task->envelope.not_before_ms > c->now_ms) {
                 aside_add(c, seq, task->envelope.not_before_ms, (struct span){ 0 }, (struct span){ 0 });
                 return;
@@ -76,7 +76,7 @@ bool claimed_set_aside(struct redis_claim *c, struct redis_op *op, const struct 
                 return false;
         }
         claimed_keep(c, op, 0);
-        /* It moves all that is in flight to the in-flight hash, also if it is not answered. */
+        /* aside.lua moves all in-flight tasks to the in-flight hash, even if its answer is lost. */
         view_forget(&op->s->shards[c->shard], VIEW_UNKNOWN);
         struct buffer packed = { 0 };
         msgpack_array(&packed, c->aside_count);

@@ -1,5 +1,5 @@
-/* What is for other shards, follow-ups above all: read what waits in the outbox, hand it to each target, forget what
- * has arrived.  However often this is repeated, each arrives once: its target counts. */
+/* Follow-ups and other entries for other shards: reads the outbox, hands each entry to its target, and forgets those
+ * that have arrived.  Repeating this is safe: each target counts the entries and takes each once. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -67,7 +67,7 @@ static void take_answer(struct redis_call *call, const redisReply *reply)
                         call->op->s->store.app, call->shard, ((struct store_forward *)call->op->request)->lease.shard,
                         (int)min_u64(kind.size, 31), kind.data ? kind.data : "");
         }
-        /* An error, so that the owner does not ask again at once. */
+        /* Fail, so that the owner does not try again at once. */
         if (answer_bool(call->op, reply_at(reply, 1), "verdict"))
                 op_fail(call->op, -ENOBUFS,
                         "forward: shard %" PRIu32
@@ -107,7 +107,7 @@ static void outbox_answer(struct redis_call *call, const redisReply *reply)
         f->source = arena_copy(arena, (struct span){ source, (size_t)size });
         for (size_t i = 2; i + 2 < reply_count(reply) && f->count < ENTRIES_MAX; i += 3) {
                 uint64_t target = answer_number(call->op, reply->element[i], TASK_NUMBER_MAX, "target");
-                /* A shard that there is none of: it stays here, where its key is found to be another's. */
+                /* No such shard: the entry goes to our own shard, where it is found to belong elsewhere. */
                 if (target >= call->op->s->store.shards)
                         target = forward->lease.shard;
                 f->entries[f->count++] = (struct entry){ .target = (uint32_t)target,

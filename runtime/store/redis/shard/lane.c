@@ -1,7 +1,7 @@
-/* lane.c: what the driver knows of the tasks that it claimed and that still stand in their lane's list.
+/* lane.c: the driver's view of claimed tasks that are still in their lane's list.
  *
- * They are the list's first elements.  The store has the same as a text (lua/lib/claimed.lua), and a call is only
- * executed as it was meant if both agree.  Plain data, no I/O. */
+ * They are the list's first elements.  The store has the same view as a text (lua/lib/claimed.lua), and executes a call
+ * as meant only if both agree.  Plain data, no I/O. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

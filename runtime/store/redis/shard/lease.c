@@ -1,4 +1,4 @@
-/* Who may act on a shard. */
+/* Leases: acquire, in-flight pages, renew, release. */
 #include <errno.h>
 #include <inttypes.h>
 
@@ -18,7 +18,7 @@ static void page_read(struct redis_claim *c, struct redis_op *op, const redisRep
                         answer_bool(op, rows->element[i + 3], "page"));
 }
 
-/* As many as it may be, or none: page_read() then says so. */
+/* Number of rows; 0 if there are too many, which page_read() reports. */
 static uint32_t page_room(const redisReply *rows)
 {
         return reply_count(rows) / 4 <= CLAIMED_MAX ? (uint32_t)(reply_count(rows) / 4) : 0;
@@ -29,13 +29,13 @@ static void page_fill(struct store_page *page, const struct redis_claim *c, bool
         *page = (struct store_page){ .tasks = c->tasks, .tasks_count = c->count, .has_more = has_more };
 }
 
-/* --- acquire ----------------------------------------------------------------------------------------------------- */
+/* --- acquire --- */
 
 static void acquire_aside(struct redis_call *call, const redisReply *reply)
 {
         struct store_acquire *acquire = (struct store_acquire *)call->op->request;
         if (reply_is_fenced(reply))
-                return; /* the next call will hear of it */
+                return; /* the next call will be FENCED, too */
         acquire->next_due_ms = min_u64(acquire->next_due_ms, answer_due(call->op, reply_at(reply, 0)));
         acquire->has_work |= !acquire->next_due_ms;
 }
@@ -76,7 +76,7 @@ static void acquire_answer(struct redis_call *call, const redisReply *reply)
                 return;
         switch (acquire->grant) {
         case STORE_GRANTED:
-                /* Another of our own may have held it: tell it. */
+                /* A previous lease of our own process may have held it: ring for that one. */
                 bell_own_write(call->op->s, call->shard);
                 shard->is_watched = true;
                 granted(acquire, call->op, reply);
@@ -112,7 +112,7 @@ void redis_acquire(struct redis_store *s, struct store_request *request)
         call_send_tracked(call);
 }
 
-/* --- in flight --------------------------------------------------------------------------------------------------- */
+/* --- in flight --- */
 
 static void in_flight_answer(struct redis_call *call, const redisReply *reply)
 {
@@ -141,7 +141,7 @@ void redis_in_flight(struct redis_store *s, struct store_request *request)
         call_send(call);
 }
 
-/* --- renew ------------------------------------------------------------------------------------------------------- */
+/* --- renew --- */
 
 static void renew_answer(struct redis_call *call, const redisReply *reply)
 {
@@ -159,8 +159,8 @@ static void renew_answer(struct redis_call *call, const redisReply *reply)
         item->left_ms = answer_number(op, reply_at(reply, 4), TASK_NUMBER_MAX, "lease");
 }
 
-/* What one shard has stored is no reason to let go of the others: this one alone is not renewed, and says why when it
- * is acquired again. */
+/* A bad record of one shard must not cost us the others: only this one is not renewed, and acquiring it again reports
+ * why. */
 static void renew_failed(struct redis_call *call)
 {
         int status = call->command.status;
@@ -201,7 +201,7 @@ void redis_renew(struct redis_store *s, struct store_request *request)
                 writable_ask(op);
 }
 
-/* --- release ----------------------------------------------------------------------------------------------------- */
+/* --- release --- */
 
 static void release_answer(struct redis_call *call, const redisReply *reply)
 {

@@ -1,4 +1,4 @@
-/* Keys that wait for a name: what they wait for, and waking them. */
+/* Keys that wait for a name: listing the names, and waking the keys. */
 #include "store/redis/redis_store.h"
 
 static void wake_answer(struct redis_call *call, const redisReply *reply)

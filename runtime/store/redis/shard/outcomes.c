@@ -1,4 +1,4 @@
-/* Outcomes as lua/lib/outcomes.lua reads them: msgpack. */
+/* Packs outcomes as msgpack for lua/lib/outcomes.lua. */
 #include "base/numbers.h"
 #include "store/redis/msgpack.h"
 #include "store/redis/redis_store.h"
@@ -46,7 +46,7 @@ static void pack_outcome(struct buffer *b, const struct store_outcome *o)
         msgpack_array(b, o->follow_ups_count);
 }
 
-/* Few outcomes have these: the others end before. */
+/* Optional last fields, which few outcomes have. */
 static void pack_merged(struct buffer *b, const struct store_outcome *o)
 {
         if (!o->merged_count && !o->is_debounce)

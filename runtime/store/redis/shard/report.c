@@ -1,4 +1,4 @@
-/* What a worker says about a task that it runs, to the control list of the shard. */
+/* Appends a worker's report about a task to the shard's control list. */
 #include <errno.h>
 
 #include "store/redis/redis_store.h"

@@ -1,4 +1,4 @@
-/* Tasks enter the store. */
+/* Submitting tasks. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -6,24 +6,24 @@
 #include "base/units.h"
 #include "store/redis/redis_store.h"
 
-/* Only what a producer in any language may do as well: RPUSH.  Everything else takes a script per shard; a shard's
- * portions then follow each other, so that one refused for a full backlog is not overtaken by a later one.
+/* Plain tasks take one RPUSH, as from a producer in any language.  Everything else takes a script per shard; the
+ * portions of one shard follow each other, so that a portion refused for a full backlog is not overtaken by a later
+ * one.
  *
- * A user may lack the right to the script (the role "producer" of quiver check --acl).  Then what needs one is refused,
- * and of the rest the lists' lengths are asked for instead: the limit is then an approximate one, since neither what
- * others append meanwhile nor what is delayed or parked counts. */
+ * A user may lack the right to the script (the role "producer" of quiver check --acl).  Then tasks that need it are
+ * refused, and the backlog limit of the others is checked by the lists' lengths.  That limit is approximate: tasks that
+ * others append meanwhile, and delayed or parked ones, do not count. */
 struct submission_state {
-        uint32_t
-                *order; /* the items that can be stored, a shard's next to each other in the order in which they came */
+        uint32_t *order;   /* indexes of the valid items, grouped by shard, in their order of arrival */
         uint32_t *call_of; /* per item: the number of the command that carries it; 0: none yet */
-        bool *is_measured; /* per place of the order: a group that begins here has its lists' lengths */
-        uint32_t count;    /* of the order */
+        bool *is_measured; /* per index into `order`: the lengths of the group's lists are known */
+        uint32_t count;    /* entries of `order` */
         uint32_t calls;
         uint32_t stored;
         int failure;
         struct error error;
-        uint64_t wait;   /* the number under which it waits for replicas */
-        bool has_waited; /* for them */
+        uint64_t wait;   /* number of this submit's marks for WAIT */
+        bool has_waited; /* WAIT was answered */
 };
 
 struct submission {
@@ -36,7 +36,7 @@ static struct submission *submission_of(struct redis_op *op)
         return (struct submission *)op;
 }
 
-/* Far below its limit a backlog need not be counted for every push: the answer to RPUSH says enough. */
+/* Far below its limit a backlog need not be counted for every push: the length that RPUSH returns is enough. */
 static bool is_near_limit(const struct redis_store *s, uint32_t shard, uint32_t tasks)
 {
         uint64_t max = s->store.backlog_max;
@@ -44,12 +44,12 @@ static bool is_near_limit(const struct redis_store *s, uint32_t shard, uint32_t 
         return max != UINT64_MAX && (known > max / 2 || known + tasks > max / 2);
 }
 
-/* Items of one shard: a part of the order. */
+/* The items of one shard: a range of `order`. */
 struct shard_items {
         uint32_t begin, end;
 };
 
-/* Stable, by the lower and then by the upper byte of the shard's number. */
+/* One pass of a stable radix sort by shard number. */
 static void order_by_byte(
         const struct store_prepared *p, unsigned shift, const uint32_t *from, uint32_t *to, uint32_t count)
 {
@@ -85,7 +85,7 @@ static struct shard_items group_at(
         return g;
 }
 
-/* What only the script can do. */
+/* Whether the item needs the script. */
 static bool has_options(const struct store_prepared *p)
 {
         return p->delay_ms || p->not_before_ms || p->unique_ms || p->idempotency.size;
@@ -107,12 +107,12 @@ static bool is_waiting(const struct submission *sub, const struct store_submit *
         return !submit->items[i].status && !sub->state.call_of[i];
 }
 
-/* --- answers ----------------------------------------------------------------------------------------------------- */
+/* --- answers --- */
 
 static void pushed(struct redis_call *call, const redisReply *reply)
 {
         struct redis_shard *shard = &call->op->s->shards[call->shard];
-        /* Tasks that left meanwhile are not counted; before that matters, a script counts anew. */
+        /* Tasks that left meanwhile are not subtracted; near the limit a script counts exactly. */
         uint64_t length = answer_number(call->op, reply, TASK_NUMBER_MAX, "length");
         shard->backlog += (uint64_t)call->command.argc - 2;
         if (length > shard->backlog)
@@ -121,8 +121,8 @@ static void pushed(struct redis_call *call, const redisReply *reply)
         bell_own_write(call->op->s, call->shard);
 }
 
-/* What the shard remembers under the item's idempotency name: the id, and the digest in hex; two empty texts if it
- * cannot be read. */
+/* Compares the item with the shard's record of its idempotency name: the id and the digest in hex, both empty if
+ * unreadable. */
 static int remembered(struct store_submission *item, const struct store_prepared *p, const redisReply *said)
 {
         struct span hex = reply_span(reply_at(said, 1));
@@ -165,7 +165,7 @@ static void scripted(struct redis_call *call, const redisReply *reply)
         bell_own_write(call->op->s, call->shard);
 }
 
-/* The user may not run the script: what does not need one goes without. */
+/* The user may not run the script: items that do not need it will be sent without. */
 static void denied(struct submission *sub, struct store_submit *submit, const struct redis_call *call)
 {
         sub->op.s->no_scripts = call->command.error;
@@ -191,10 +191,9 @@ static void failed(struct redis_call *call)
         }
 }
 
-/* --- sending ----------------------------------------------------------------------------------------------------- */
+/* --- sending --- */
 
-/* Gives those of the group, from place `first` on, that may go with it a command of their own, as many as one may
- * carry. */
+/* Assigns items of the group, from index `first` on, to a new command, as many as it may carry. */
 static uint32_t portion(
         struct submission *sub, struct store_submit *submit, struct shard_items g, uint32_t first, bool is_plain)
 {
@@ -230,7 +229,7 @@ static void push(struct submission *sub, struct store_submit *submit, struct sha
         call_send(call);
 }
 
-/* Handler and key; neither can hold a control character. */
+/* Appends the scope of `unique`: handler and key, neither of which has control characters. */
 static void put_scope(struct redis_call *call, const struct store_prepared *p)
 {
         if (p->unique_ms)
@@ -239,7 +238,7 @@ static void put_scope(struct redis_call *call, const struct store_prepared *p)
                 call_put(call, (struct span){ 0 });
 }
 
-/* What the shard is to remember of it: name, for how long, digest. */
+/* Appends the idempotency record: name, duration, digest. */
 static void put_record(struct redis_call *call, const struct store_prepared *p)
 {
         char hex[2 * SHA256_SIZE + 1] = "";
@@ -279,7 +278,7 @@ static void submit_by_script(struct submission *sub, struct store_submit *submit
         call_send(call);
 }
 
-/* --- without the script ------------------------------------------------------------------------------------------- */
+/* --- without the script --- */
 
 static void measured(struct redis_call *call, const redisReply *reply)
 {
@@ -309,8 +308,8 @@ static void refuse_options(struct submission *sub, struct store_submit *submit, 
         state->failure = -EPERM;
 }
 
-/* Refuses what only the script can do, and what has no room.  True: the rest is to be appended now; false: the lists'
- * lengths are on their way. */
+/* Refuses items that need the script or find no room.  True: the rest can be sent now; false: the lists' lengths are
+ * being asked for. */
 static bool make_plain(struct submission *sub, struct store_submit *submit, struct shard_items g)
 {
         struct redis_store *s = sub->op.s;
@@ -343,7 +342,7 @@ static bool make_plain(struct submission *sub, struct store_submit *submit, stru
         return true;
 }
 
-/* Sends all that is plain, and of every other shard the next portion. */
+/* Sends all plain items, and the next portion of every other shard. */
 static void send_round(struct submission *sub)
 {
         struct store_submit *submit = (struct store_submit *)sub->op.request;
@@ -369,7 +368,7 @@ static void send_round(struct submission *sub)
         }
 }
 
-/* --- replicas ---------------------------------------------------------------------------------------------------- */
+/* --- replicas --- */
 
 #define WAIT_MS "4000" /* less than a command's deadline */
 
@@ -382,17 +381,17 @@ static void waited(struct redis_call *call, const redisReply *reply)
                         (unsigned)replicas, wanted);
 }
 
-/* Whatever became of it: the tasks are stored, or were. */
+/* The tasks are stored; only their replication is unknown. */
 static void wait_failed(struct redis_call *call)
 {
         op_fail(call->op, call->command.status == -ECANCELED ? -ECANCELED : -ETIMEDOUT,
                 "submit: stored, but whether replicas have it is not known: %s", call->command.error.text);
 }
 
-/* WAIT holds up its connection, so it has one of its own, and there it counts what was written before it.  That is a
- * removal of the marks that came with the tasks: replicas get everything in order, so who has that has the tasks, too;
- * and a server without the marks never had these tasks: one that took over from a master which had taken them, and
- * lost. */
+/* WAIT blocks its connection, so it runs on one of its own, where it counts only writes that were made there before.
+ * That write removes the marks that came with the tasks.  Replication is in order, so a replica that has the removal
+ * has the tasks, too.  A server without the marks never had the tasks: it took over from a master that was lost with
+ * them. */
 static void wait_replicas(struct submission *sub, uint32_t shard)
 {
         const struct store_submit *submit = (const struct store_submit *)sub->op.request;
@@ -407,7 +406,7 @@ static void wait_replicas(struct submission *sub, uint32_t shard)
         words[count++] = key.data;
         for (uint32_t i = 0, last = 0; i < submit->items_count; i++) {
                 if (submit->prepared[i].shard != shard || submit->items[i].status || sub->state.call_of[i] <= last)
-                        continue; /* a shard's calls follow each other, and so do their items */
+                        continue; /* this call's mark is listed already: calls of a shard are in order */
                 last = sub->state.call_of[i];
                 char mark[48];
                 int size = snprintf(mark, sizeof(mark), "%" PRIu64 ".%" PRIu32, sub->state.wait, last);
@@ -428,7 +427,7 @@ static void wait_replicas(struct submission *sub, uint32_t shard)
         call_send_to(call, key);
 }
 
-/* For each shard that got something: it may be on a server of its own. */
+/* Waits once per shard with stored items, because each may be on another server. */
 static void wait_for_all(struct submission *sub)
 {
         const struct store_submit *submit = (const struct store_submit *)sub->op.request;
@@ -448,7 +447,7 @@ static void conclude(struct submission *sub)
         submit->refused = 0;
         for (uint32_t i = 0; i < submit->items_count; i++)
                 submit->refused += submit->items[i].status != 0;
-        /* Some of it is stored: then each item tells.  Without an answer nobody knows, and nobody can tell. */
+        /* If some items are stored, each item has its own status.  Without an answer nobody knows. */
         bool is_unknown = failure == -ETIMEDOUT || failure == -ECONNRESET;
         if (failure && (!sub->state.stored || is_unknown))
                 op_fail(&sub->op, failure, "submit: %s", sub->state.error.text);

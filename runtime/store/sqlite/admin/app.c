@@ -1,4 +1,4 @@
-/* What is recorded about the app. */
+/* The app's record. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "store/sqlite/file/schema.h"
 #include "store/sqlite/sqlite.h"
 
-/* --- the table meta ---------------------------------------------------------------------------------------------- */
+/* --- the table meta --- */
 
 uint64_t meta_number(struct database *db, const char *name)
 {
@@ -47,7 +47,7 @@ void meta_set_text(struct database *db, const char *name, const char *value)
         (void)query_run(&q);
 }
 
-/* --- the record -------------------------------------------------------------------------------------------------- */
+/* --- the record --- */
 
 static int record_read(struct sqlite_store *s, struct store_app *ret_app, struct error *error)
 {
@@ -88,8 +88,8 @@ static bool meta_has(struct database *db, const char *name)
         return is_there;
 }
 
-/* Of a new file all of it; of one that an older Quiver made, what it did not record.  No older host can be at work
- * there: it does not open this schema.  So every feature is on from the beginning. */
+/* Writes the whole record of a new file, or what an older Quiver did not record.  No older host can be running: it
+ * would not open this schema.  So every feature is on from the beginning. */
 static void record_complete(struct sqlite_store *s, const struct store_options *options, bool is_new)
 {
         struct database *db = &s->db;
@@ -99,7 +99,7 @@ static void record_complete(struct sqlite_store *s, const struct store_options *
         if (is_new) {
                 meta_set_text(db, "app", options->app);
                 meta_set_number(db, "shards", app.shards);
-                /* The store's time begins with the wall clock: clock_set(). */
+                /* The store's time starts with the wall clock: clock_set(). */
                 meta_set_number(db, "created", s->clock.wall_ms(s->clock.self));
         }
         if (!meta_has(db, "features"))
@@ -112,7 +112,7 @@ static void record_complete(struct sqlite_store *s, const struct store_options *
         buffer_free(&layout);
 }
 
-/* Whether `ours` is written down in place of what is recorded: the first, or the same place with other servers. */
+/* Whether to record `ours`: it is the first, or names the same coordination with other servers. */
 static bool is_new_coordination(const char *ours, const char *recorded)
 {
         return ours && strcmp(ours, recorded) != 0 && (!*recorded || url_is_same_coordination(ours, recorded));
@@ -134,7 +134,7 @@ int app_record(struct sqlite_store *s, const struct store_options *options, bool
         record_complete(s, options, is_new);
         int r = record_read(s, &s->store.record, error);
         if (r || db->failure)
-                return r; /* a failure of the database is for the caller to tell */
+                return r; /* the caller reports failures of the database */
         s->store.shards = s->store.record.shards;
         shard_table_init(&s->shards, s->store.shards);
         if (is_new)
@@ -149,7 +149,7 @@ int app_record(struct sqlite_store *s, const struct store_options *options, bool
                         s->path, s->store.app, options->app);
         const char *ours = options->coordination;
         if (is_new_coordination(ours, s->store.coordination)) {
-                /* What others are compared with from now on. */
+                /* Later openers are compared with this one. */
                 meta_set_text(db, "coordination", ours);
                 free(s->store.coordination);
                 s->store.coordination = text_copy(ours);
@@ -157,7 +157,7 @@ int app_record(struct sqlite_store *s, const struct store_options *options, bool
         return app_agree(s->path, &s->store.record, s->store.coordination, options, error);
 }
 
-/* --- operations -------------------------------------------------------------------------------------------------- */
+/* --- operations --- */
 
 void sqlite_app_get(struct sqlite_store *s, struct store_request *request)
 {

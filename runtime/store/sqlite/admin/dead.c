@@ -61,11 +61,11 @@ void dead_put_bytes(struct sqlite_store *s, struct sqlite_shard_row *shard, uint
         struct span text, struct span bytes, struct span note)
 {
         struct arena_chunk *arena = NULL;
-        /* A number that nobody gave names nothing; then it is called by the number of its death. */
+        /* A number out of range identifies nothing: use the number of its death instead. */
         if (seq > STORE_SEQ_MAX)
                 seq = lane_seq(LANE_NORMAL, shard->last_dead + 1);
         struct store_task task = { .seq = seq };
-        /* Whatever can be read of it; an id that names another shard would only mislead. */
+        /* Keep what can be read; an id that names another shard would only mislead. */
         if (row_read(s, shard->shard, seq, bytes, &arena, &task, NULL))
                 (void)row_read(s, shard->shard, seq, SPAN_TEXT("qv1\nkey:\nhandler:unknown\n\n"), &arena, &task, NULL);
         struct store_ref ref = { .seq = seq,
@@ -77,9 +77,9 @@ void dead_put_bytes(struct sqlite_store *s, struct sqlite_shard_row *shard, uint
         arena_free(arena);
 }
 
-/* --- requeue and drop -------------------------------------------------------------------------------------------- */
+/* --- requeue and drop --- */
 
-/* Fresh budgets; history and checkpoint stay. */
+/* Requeues a dead task with fresh budgets; history and checkpoint stay. */
 static void requeue(
         struct sqlite_store *s, struct sqlite_shard_row *shard, enum lane lane, struct span bytes, struct span before)
 {

@@ -3,7 +3,7 @@
 
 #include "store/sqlite/sqlite.h"
 
-/* Whether there is such a group to be changed. */
+/* Changes the group's count; false: there is no such group. */
 static bool group_add(struct sqlite_store *s, enum statement statement, uint32_t shard, struct span handler,
         struct span reason, struct span error, int64_t by)
 {

@@ -1,4 +1,4 @@
-/* The desired state, and what hosts say about themselves. */
+/* The desired state, and the hosts' status documents. */
 #include <errno.h>
 #include <string.h>
 
@@ -56,7 +56,7 @@ void sqlite_desired_set(struct sqlite_store *s, struct store_request *request)
 
 /* --- documents --- */
 
-/* Documents are told apart by what follows the nonce: nothing, or the number of their kind. */
+/* A document's name: the nonce, followed by nothing or by the number of the document's kind. */
 struct document_name {
         uint8_t bytes[STORE_NONCE_SIZE + DOCUMENTS];
         size_t size;
@@ -70,7 +70,7 @@ static struct document_name name_of(const uint8_t nonce[STORE_NONCE_SIZE], enum 
         return name;
 }
 
-/* One number from a statement with a name and, if it is of a host, its nonce; false: none. */
+/* Reads one number by name and, for a host's counter, by nonce; false: none. */
 static bool counter_get(struct sqlite_store *s, enum statement statement, const struct span *nonce, struct span name,
         uint64_t *ret_value)
 {
@@ -158,7 +158,7 @@ void sqlite_status_list(struct sqlite_store *s, struct store_request *request)
                 struct store_status *item = &list->items[list->items_count];
                 struct span nonce = column_span(&q, 0);
                 uint64_t at_ms = column_number(&q, 1);
-                /* Whatever somebody has put there under another name is no host's. */
+                /* Skip rows that do not begin with a host's nonce. */
                 if (nonce.size < STORE_NONCE_SIZE)
                         continue;
                 list->items_count++;

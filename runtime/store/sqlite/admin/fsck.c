@@ -1,4 +1,4 @@
-/* Counts a shard's tasks one by one and compares with what its row says. */
+/* Counts a shard's tasks one by one and compares the counts with its row. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -28,7 +28,7 @@ __attribute__((format(printf, 2, 3))) static void problem(struct sqlite_check *c
                 buffer_printf(&c->report, "shard %" PRIu32 ": %s\n", c->shard->shard, line);
 }
 
-/* One number from a statement that is used here only. */
+/* Reads one number with a statement that is used only here. */
 static uint64_t number_of(struct sqlite_check *c, const char *sql, uint64_t first, uint64_t last)
 {
         sqlite3_stmt *statement = NULL;
@@ -58,7 +58,7 @@ static void compare(struct sqlite_check *c, const char *what, uint64_t counted, 
                 problem(c, "%s: %" PRIu64 " counted, %" PRIu64 " recorded", what, counted, recorded);
 }
 
-/* Rows that no claim will ever meet. */
+/* Counts rows that no claim will ever meet. */
 static uint64_t count_strays(struct sqlite_check *c)
 {
         uint64_t ranges[STRAY_RANGES][2];
@@ -99,7 +99,7 @@ static void check_log(struct sqlite_check *c)
                 problem(c, "%" PRIu64 " rows of the log under numbers that were never given", strays);
 }
 
-/* Ranges as schedules.c reads them. */
+/* Checks the same ranges as schedules.c. */
 static void check_schedules(struct sqlite_check *c)
 {
         uint64_t wrong = number_of(c,

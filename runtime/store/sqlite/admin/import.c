@@ -1,4 +1,4 @@
-/* Tasks as another store had them. */
+/* Loads tasks dumped from another store. */
 #include "store/sqlite/sqlite.h"
 
 static void put_dead(

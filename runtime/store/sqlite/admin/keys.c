@@ -1,4 +1,4 @@
-/* Keys, for people: what one waits for, and what to do about it. */
+/* Keys that wait: listing them, and acting on them for a person. */
 #include <errno.h>
 
 #include "store/sqlite/sqlite.h"
@@ -88,7 +88,7 @@ void sqlite_key_act(struct sqlite_store *s, struct store_request *request)
         struct key key;
         act->is_pending = shard->is_held;
         bool is_there = key_get(s, shard, act->key, &key);
-        /* A hold may be on its way to the owner, so that the key is not held yet. */
+        /* A hold may be on its way to the owner, so the key may not be held yet. */
         bool may_come = shard->is_held && shard->controls;
         if (act->verb != CONTROL_HOLD && !may_come && (!is_there || key.state < KEY_PARKED)) {
                 operation_refuse(request, -ENOENT, "key %.*s: neither parked nor held, nor does it wait for a name",

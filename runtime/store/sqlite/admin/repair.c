@@ -1,5 +1,5 @@
-/* Mends a shard of a file that no host works on: its row is counted anew from the tables, and rows that no host can run
- * become dead.  No task is lost by it. */
+/* Repairs a shard while no host works on it: its row is computed again from the tables, and rows that no host can run
+ * become dead.  No task is lost. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #define SHARD_MASK "1125899906842623" /* 2^50 - 1 */
 
-/* One statement over a shard: ?1 its number, ?2 and ?3 the range of its ids, ?4 the time. */
+/* Runs a statement on a shard: ?1 its number, ?2 and ?3 the range of its ids, ?4 the time. */
 static void mend(struct sqlite_store *s, uint32_t shard, const char *sql)
 {
         sqlite3_stmt *statement = NULL;
@@ -26,9 +26,9 @@ static void mend(struct sqlite_store *s, uint32_t shard, const char *sql)
         (void)sqlite3_finalize(statement);
 }
 
-/* The last number given and taken in a lane.  Every number up to here counts as given, so that all that stands in the
- * log is found and no number is given again.  What stands there counts as taken if it is not known how far a claim had
- * come: then the next owner gets it back, in order. */
+/* Repairs a lane's last given and last claimed number.  Every number up to `before` counts as given, so that everything
+ * in the log is found and no number is given again.  If it is unknown how far claims had come, all of it counts as
+ * claimed: the next owner gets it back, in order. */
 static void mend_lane(struct sqlite_store *s, uint32_t shard, const char *name, uint64_t before)
 {
         char sql[256];
@@ -50,7 +50,7 @@ static void mend_last(struct sqlite_store *s, uint32_t shard, const char *column
         mend(s, shard, sql);
 }
 
-/* What the row has to be before it can be read at all. */
+/* Repairs the row so far that it can be read at all. */
 static void mend_row(struct sqlite_store *s, uint32_t shard)
 {
         log_begin(&s->shards, &s->db);
@@ -66,7 +66,7 @@ static void mend_row(struct sqlite_store *s, uint32_t shard)
         mend_last(s, shard, "last_control", "control");
         mend_last(s, shard, "last_key", "key");
         mend_last(s, shard, "merged", "merged");
-        /* A call that still travels must not fit. */
+        /* A call that is still on its way must not match. */
         mend(s, shard,
                 "UPDATE shard SET call = ?4, last = NULL WHERE shard = ?1 AND call NOT BETWEEN 0 AND 9007199254740991");
         mend(s, shard,
@@ -82,7 +82,7 @@ static void mend_idempotency(struct sqlite_store *s, uint32_t number)
                 "shard = ?1");
 }
 
-/* A mailbox that was counted wrongly is counted anew; messages of none go, as they would have in time. */
+/* Counts mailboxes again; messages without a mailbox are removed, as they would have been in time. */
 static void mend_mail(struct sqlite_store *s, uint32_t number)
 {
         if (number)
@@ -96,7 +96,7 @@ static void mend_mail(struct sqlite_store *s, uint32_t number)
                 "BETWEEN 1 AND 9007199254740990 THEN last ELSE 0 END) WHERE " MAILBOX_IS_WRONG);
 }
 
-/* Rooms are counted anew; limits that no room may have become the usual ones. */
+/* Counts rooms again; invalid limits become the defaults. */
 static void mend_rooms(struct sqlite_store *s, uint32_t number)
 {
         mend(s, number, "DELETE FROM room_entry WHERE ?1 = 0 AND room NOT IN (SELECT id FROM room)");
@@ -155,7 +155,7 @@ static void mend_counts(struct sqlite_store *s, uint32_t number)
         shard_table_forget(&s->shards);
 }
 
-/* What became of a task that is gone is no more than a hint: what cannot be read goes. */
+/* Records of merged tasks are only hints: removes unreadable ones. */
 static void mend_merged(struct sqlite_store *s, uint32_t number)
 {
         mend(s, number,

@@ -7,9 +7,9 @@
 #include "base/numbers.h"
 #include "store/sqlite/sqlite.h"
 
-/* --- counts ------------------------------------------------------------------------------------------------------ */
+/* --- counts --- */
 
-/* The age of the first task in the lanes, in flight or queued, by what its producer said. */
+/* The greatest age of the lanes' first tasks, in flight or queued, by their producers' submission times. */
 static uint64_t oldest_ms(struct sqlite_store *s, const struct sqlite_shard_row *shard, struct arena_chunk **arena)
 {
         uint64_t oldest = 0;
@@ -41,7 +41,7 @@ static void host_read(struct sqlite_store *s, uint32_t shard, char ret_host[STOR
 
 static void count_one(struct sqlite_store *s, uint32_t number, struct store_counts *to, struct arena_chunk **arena)
 {
-        /* Of a row that cannot be read nothing is counted: fsck and its owner's log name it, the others are shown. */
+        /* A shard with a bad row counts as empty, so that the others are shown; fsck and the owner's log name it. */
         if (shard_is_bad(&s->shards, &s->db, number)) {
                 *to = (struct store_counts){ .shard = number };
                 return;
@@ -81,9 +81,9 @@ void sqlite_count(struct sqlite_store *s, struct store_request *request)
                 count_one(s, count->first_shard + i, &count->counts[count->counted++], request_arena(request));
 }
 
-/* --- scanning ---------------------------------------------------------------------------------------------------- */
+/* --- scanning --- */
 
-/* Walks a shard's tasks in one state, a page at a time, and shows each to `see` as borrowed memory. */
+/* Iterates over a shard's tasks in one state, a page at a time, and passes each to `see` as borrowed memory. */
 struct scan {
         struct sqlite_store *s;
         const struct sqlite_shard_row *shard;
@@ -108,7 +108,7 @@ static void read_task(struct scan *scan, struct store_listed *listed, uint64_t s
                 listed->note = (struct task_note){ 0 };
 }
 
-/* One row of a scan's statement; true to go on. */
+/* Handles one row of a scan's statement; true to go on. */
 static bool row_see(struct scan *scan, struct query *q)
 {
         struct store_listed listed = { .state = scan->state };
@@ -164,7 +164,7 @@ static bool rows_see(struct scan *scan, struct query *q)
         return is_end;
 }
 
-/* Segments of the log that a page looks into: those of a large backlog may be all of other shards. */
+/* Segments of the log that a page looks into: those of a large backlog may hold only other shards' tasks. */
 #define SCAN_LOOKS 2048u
 
 static bool scan_log(struct scan *scan)
@@ -227,7 +227,7 @@ static bool scan_run(struct scan *scan)
         return rows_see(scan, &q);
 }
 
-/* A listed task whose memory lasts as long as the request's reply. */
+/* Copies a listed task into the reply's memory. */
 static void listed_keep(struct scan *scan, const struct store_listed *from, struct span bytes, struct span note,
         struct store_listed *to)
 {
@@ -238,7 +238,7 @@ static void listed_keep(struct scan *scan, const struct store_listed *from, stru
         read_task(scan, to, seq, arena_copy(scan->arena, bytes), arena_copy(scan->arena, note));
 }
 
-/* --- list -------------------------------------------------------------------------------------------------------- */
+/* --- list --- */
 
 static bool list_see(struct scan *scan, const struct store_listed *listed, struct span bytes, struct span note)
 {
@@ -265,12 +265,12 @@ void sqlite_list(struct sqlite_store *s, struct store_request *request)
         list->cursor = scan.cursor;
 }
 
-/* --- find -------------------------------------------------------------------------------------------------------- */
+/* --- find --- */
 
-/* The way a task goes, so that one which moves on meanwhile is met later. */
+/* In the order of a task's life, so that a task that moves on meanwhile is met later. */
 static const enum store_state find_order[] = { STATE_DELAYED, STATE_QUEUED, STATE_IN_FLIGHT, STATE_PARKED, STATE_DEAD };
 #define FIND_STAGES (sizeof(find_order) / sizeof(find_order[0]))
-#define FIND_SHIFT  56 /* a cursor holds the stage above the place within it */
+#define FIND_SHIFT  56 /* a cursor's top bits hold the stage, the others the place within it */
 
 static bool find_see(struct scan *scan, const struct store_listed *listed, struct span bytes, struct span note)
 {
@@ -310,7 +310,7 @@ void sqlite_find(struct sqlite_store *s, struct store_request *request)
         find->cursor = (struct store_cursor){ stage << FIND_SHIFT | scan.cursor.major, scan.cursor.minor };
 }
 
-/* --- cancel ------------------------------------------------------------------------------------------------------ */
+/* --- cancel --- */
 
 struct sqlite_found {
         uint64_t seq;
@@ -318,7 +318,7 @@ struct sqlite_found {
         struct span note;
 };
 
-/* The row of one statement with (task, note) at `at`, if it is the task that is meant. */
+/* Takes a statement's row, with (task, note) from column `at` on, if it is the task to cancel. */
 static bool row_take(struct sqlite_store *s, const struct store_cancel *cancel, struct arena_chunk **arena,
         uint32_t shard, struct query *q, int at, struct sqlite_found *found)
 {
@@ -335,7 +335,7 @@ static bool row_take(struct sqlite_store *s, const struct store_cancel *cancel, 
                span_is(task.envelope.id, cancel->id);
 }
 
-/* Takes a queued or claimed task out, unless its owner has it. */
+/* Removes a queued or claimed task, unless its owner has it. */
 static bool take_log(struct sqlite_store *s, struct sqlite_shard_row *shard, const struct store_cancel *cancel,
         struct arena_chunk **arena, struct sqlite_found *found, bool *ret_is_owners)
 {
@@ -431,9 +431,9 @@ void sqlite_cancel_task(struct sqlite_store *s, struct store_request *request)
                 dead_put_bytes(s, shard, found.seq, SPAN_TEXT("cancelled"), (struct span){ 0 }, found.task, found.note);
 }
 
-/* --- move -------------------------------------------------------------------------------------------------------- */
+/* --- move --- */
 
-/* The note of a task that changes its lane. */
+/* Makes the note of a task that changes its lane. */
 static void moved_note(struct sqlite_store *s, struct span before, enum lane lane, struct buffer *ret)
 {
         struct task_note note;
@@ -473,7 +473,7 @@ static bool move_delayed(struct sqlite_store *s, struct sqlite_shard_row *shard,
         return true;
 }
 
-/* The first of a key that waits for its retry: it would lose that wait. */
+/* Whether the task is the head of a parked key: moving it would skip the wait for its retry. */
 static bool is_retrying(struct sqlite_store *s, const struct sqlite_shard_row *shard, const struct store_move *move)
 {
         struct key key;
@@ -516,7 +516,7 @@ void sqlite_move(struct sqlite_store *s, struct store_request *request)
         ring_holder(s, shard);
 }
 
-/* --- reschedule -------------------------------------------------------------------------------------------------- */
+/* --- reschedule --- */
 
 void sqlite_reschedule(struct sqlite_store *s, struct store_request *request)
 {

@@ -8,11 +8,11 @@
 #include "base/log.h"
 #include "base/memory.h"
 
-/* 4 KiB each.  A page that is written often is copied once per checkpoint, so they are worth waiting for. */
+/* In frames of 4 KiB.  A page that is written often is copied once per checkpoint, so waiting saves work. */
 #define FRAME_SIZE  4096
-#define FRAMES_FEW  1024  /* never due below that */
+#define FRAMES_FEW  1024  /* no checkpoint below this */
 #define FRAMES_DUE  16384 /* 64 MiB */
-#define FRAMES_MANY 32768 /* nobody keeps up: the writer does it itself, and waits */
+#define FRAMES_MANY 32768 /* no host keeps up: the writer does it itself and waits */
 
 struct checkpointer {
         pthread_t thread;
@@ -57,7 +57,7 @@ static void *checkpoint_main(void *data)
         return NULL;
 }
 
-/* A connection that has read nothing does not know that there is a log: its checkpoints succeed and do nothing. */
+/* A connection that has read nothing does not know about the log: its checkpoints would succeed and do nothing. */
 static int connect_reading(struct database *db, const char *path, struct error *error)
 {
         int r = database_open(db, path, false, error);
@@ -112,8 +112,8 @@ void checkpoint_stop(struct sqlite_store *s)
         s->checkpointer = NULL;
 }
 
-/* Whether the log would sooner fill the disk than become due.  Then it must be brought back while the file can still
- * grow: a log that has taken the last byte is never short again. */
+/* Whether the disk would be full before a checkpoint is due.  Then the log must be copied while the database can still
+ * grow. */
 static bool is_disk_tight(const struct sqlite_store *s)
 {
         struct statfs disk;

@@ -15,7 +15,7 @@
 #include "store/sqlite/file/lock_holder.h"
 
 #define PATIENCE_NS (5 * NS_PER_S)
-#define SAID_NS     NS_PER_S /* a transaction lasts for milliseconds, so this is no load but a process that hangs */
+#define SAID_NS     NS_PER_S /* transactions last milliseconds, so this means a hung process, not load */
 
 static void nap_us(long us)
 {
@@ -26,7 +26,7 @@ static void nap_us(long us)
 int fair_lock_open(struct fair_lock *lock, const char *path, struct error *error)
 {
         *lock = (struct fair_lock){ .patience_ns = PATIENCE_NS };
-        /* Whoever may use the file may wait for it, so the mode is the umask's affair, as the database's own is. */
+        /* The mode is left to the umask, as for the database: users of the file may also wait for it. */
         lock->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
         if (lock->fd < 0)
                 return error_set(error, -errno, "%s: %s", path,
@@ -100,7 +100,7 @@ int fair_lock_busy(void *data, int count)
                 return 0;
         if (lock->is_host && !lock->is_held_said && now_ns - lock->waiting_since_ns > SAID_NS)
                 say_held(lock);
-        /* Jitter keeps several that wait from asking at the same moments. */
+        /* Jitter keeps several waiting processes from polling in step. */
         nap_us(40 + (long)((now_ns >> 10) % (count < 4 ? 80 : 250)));
         return 1;
 }

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-/* Where SQLite locks the -shm file while it writes: WAL_WRITE_LOCK, the first of its lock bytes (UNIX_SHM_BASE). */
+/* Byte of the -shm file that SQLite locks while it writes: WAL_WRITE_LOCK, the first lock byte (UNIX_SHM_BASE). */
 #define WRITE_LOCK_BYTE 120
 
 /* One line of /proc/locks: "1: POSIX  ADVISORY  WRITE 71 fe:00:10953869 120 120". */
@@ -29,8 +29,8 @@ static bool is_for(const struct lock_line *line, const struct stat *st, const ch
                byte <= end;
 }
 
-/* The kernel's list instead of F_GETLK: that needs a descriptor of the file, and closing it would release all locks
- * that this process holds on the file. */
+/* Uses /proc/locks instead of F_GETLK: that needs a descriptor, and closing it would release all locks of this process
+ * on the file. */
 static pid_t find(const char *path, const char *kind, unsigned long byte)
 {
         char text[256];
@@ -52,7 +52,7 @@ static pid_t find(const char *path, const char *kind, unsigned long byte)
         return pid;
 }
 
-/* "71 (its name) T …": the name may hold anything, so the last parenthesis counts. */
+/* Reads "71 (NAME) T …"; the name may contain anything, so the last parenthesis ends it. */
 static void read_process(struct lock_holder *holder)
 {
         char path[64], text[256];

@@ -17,7 +17,7 @@ static const char *const sources[STATEMENTS] = {
 #undef STATEMENT
 };
 
-/* What a user can do about it decides the errno. */
+/* Maps SQLite's code to the errno by which callers decide what to do. */
 static int errno_of(int code, int cause)
 {
         switch (code & 0xff) {
@@ -35,7 +35,7 @@ static int errno_of(int code, int cause)
         case SQLITE_NOTADB:
         case SQLITE_CORRUPT:
                 return -EPROTO;
-        /* SQLite has undone the statement when it says this, so it is an answer that a caller may try again after. */
+        /* SQLite has rolled the statement back, so the caller may try again. */
         case SQLITE_NOMEM:
                 return -ENOMEM;
         case SQLITE_IOERR:
@@ -47,7 +47,7 @@ static int errno_of(int code, int cause)
 
 void database_fail(struct database *db, int code)
 {
-        /* SQLite does not always tell what the system said; then it is still in errno. */
+        /* SQLite does not always report the system's error; then it is still in errno. */
         int left = errno;
         if (db->failure)
                 return;
@@ -65,7 +65,7 @@ void database_fail(struct database *db, int code)
                 db->failure = error_set(&db->error, r, "%s: %s", path, lock_holder_text(&holder, text, sizeof(text)));
                 return;
         }
-        /* What is left in errno says something about this failure only if it came from the system. */
+        /* errno belongs to this failure only if the failure came from the system. */
         bool has_cause =
                 cause && (told || r == -ENOSPC || r == -EROFS || r == -EACCES || (code & 0xff) == SQLITE_IOERR);
         db->failure = error_set(&db->error, r, "%s: %s (SQLite code %d%s%s)%s", path ? path : "sqlite",
@@ -89,7 +89,7 @@ int database_open(struct database *db, const char *path, bool may_create, struct
         }
         if (code == SQLITE_OK)
                 return 0;
-        /* Without a handle SQLite had no memory for one. */
+        /* SQLite returns no handle if it has no memory for one. */
         int r = db->handle ? errno_of(code, sqlite3_system_errno(db->handle)) : -ENOMEM;
         (void)error_set(error, r, "%s: %s", path, sqlite3_errstr(code));
         database_close(db);

@@ -1,7 +1,7 @@
-/* query.h: prepared statements over one connection, with a failure that sticks.
+/* query.h: prepared statements over one connection, with sticky failures.
  *
- * After the first statement that fails, everything else does nothing and reads as empty until database_clear(), so that
- * an operation is written straight through and checked once, before COMMIT. */
+ * After the first statement that fails, all others do nothing and read as empty until database_clear().  So an
+ * operation is written straight through and checked once, before COMMIT. */
 #ifndef QUIVER_STORE_SQLITE_FILE_QUERY_H
 #define QUIVER_STORE_SQLITE_FILE_QUERY_H
 
@@ -23,7 +23,7 @@ enum statement {
 struct database {
         sqlite3 *handle;
         sqlite3_stmt *statements[STATEMENTS]; /* prepared when first used */
-        int failure;                          /* 0 or the -errno of what failed first */
+        int failure;                          /* 0, or the -errno of the first failure */
         struct error error;
 };
 
@@ -33,7 +33,7 @@ void database_close(struct database *db);
 void database_clear(struct database *db);
 /* Records the failure of the last call on the handle. */
 void database_fail(struct database *db, int code);
-/* Statements without parameters or rows, as they stand. */
+/* Executes statements without parameters or rows. */
 void database_exec(struct database *db, const char *sql);
 
 /* A statement being bound and stepped.  Lives on the stack between query() and query_end(). */
@@ -52,12 +52,12 @@ void bind_null(struct query *q);
 /* The next row; false at the end or on failure. */
 bool query_row(struct query *q);
 uint64_t column_number(struct query *q, int column);
-/* `normal` for one that there is none of. */
+/* Reads a lane; LANE_NORMAL if the value is invalid. */
 enum lane column_lane(struct query *q, int column);
 struct span column_span(struct query *q, int column); /* borrowed until the next query_row() or query_end() */
 bool column_is_null(struct query *q, int column);
 void query_end(struct query *q);
-/* Steps a statement without rows to its end; how many rows it changed. */
+/* Runs a statement without rows; returns the number of rows that it changed. */
 uint64_t query_run(struct query *q);
 
 #endif

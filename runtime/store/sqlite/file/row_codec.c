@@ -1,5 +1,5 @@
-/* A task as it stands in a row: packed if it was submitted or loaded here, as text if another program wrote it.  What
- * no host can run is kept byte by byte; a zero before it says so, should it look like one of ours. */
+/* The format of a task in a row: packed if it was submitted or loaded here, text if another program wrote it.
+ * Malformed tasks are kept byte by byte, with a zero byte in front in case they look like packed ones. */
 #include <errno.h>
 #include <string.h>
 
@@ -29,7 +29,7 @@ struct span row_from(struct sqlite_store *s, uint32_t shard, struct span bytes, 
 {
         struct store_task task = { 0 };
         struct envelope e;
-        /* Only what can be claimed: the rest is to be found as it was. */
+        /* Pack only valid tasks: malformed ones are kept as they came. */
         if (envelope_parse(bytes.data, bytes.size, &e, NULL))
                 return verbatim(bytes, arena);
         task.envelope = e;

@@ -1,4 +1,4 @@
-/* The writer's thread.  Takes what has gathered, does it in one transaction, commits, hands it back. */
+/* The writer's thread: executes the requests that have gathered in one transaction, commits, and hands them back. */
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -9,15 +9,14 @@
 #include "store/sqlite/file/checkpoint.h"
 #include "store/sqlite/sqlite.h"
 
-/* A transaction lasts so long at most: other processes wait for the lock meanwhile. */
+/* Longest transaction: other processes wait for the lock meanwhile. */
 #define TRANSACTION_NS (4 * NS_PER_MS)
-/* The same while a brief request waits for its answer. */
+/* Longest transaction while a brief request waits for its answer. */
 #define HURRIED_NS (NS_PER_MS / 2)
-/* An advance with so few outcomes is brief: a key's next task may wait for each of them, and hardly anybody else for so
- * few. */
+/* An advance with at most this many outcomes is brief: a key's next task may wait for each of them. */
 #define BRIEF_OUTCOMES 4u
-/* Of more than so many, none is special: with many shards every call tells of a few ends, and if all of these went
- * first, in transactions that end soon, claims would wait behind them for ever new ones. */
+/* With more brief requests than this none is preferred: with many shards every call has few outcomes, and if all of
+ * these went first, in short transactions, claims would starve. */
 #define BRIEF_FEW 16u
 
 #define OPERATION(number, function, text, kind) [OP_##number] = { sqlite_##function, kind },
@@ -28,7 +27,7 @@ static const struct {
 
 static enum store_kind kind_of(const struct store_request *request)
 {
-        /* A claim alone may be lost: its tasks are then still queued. */
+        /* A claim without outcomes may be lost: its tasks are then still queued. */
         if (request->op == OP_ADVANCE && !((const struct store_advance *)request)->outcomes_count)
                 return STORE_RELAXED;
         if (request->op == OP_REPLY && !reply_must_announce((const struct store_reply *)request))
@@ -83,8 +82,7 @@ static void roll_back(struct sqlite_store *s)
         s->db.error = failed.error;
 }
 
-/* --- what comes next ------------------------------------------------------------------------------------------------
- */
+/* --- what comes next --- */
 
 void list_add(struct request_list *list, struct store_request *request)
 {
@@ -122,8 +120,8 @@ static enum store_kind strongest(const struct request_list *list, enum store_kin
         return kind;
 }
 
-/* How long a transaction may last.  Each answer waits for its end, so one that holds something brief, or keeps it
- * waiting, ends soon; but not where an end costs an fsync. */
+/* How long a transaction may last.  Answers wait for its end, so it ends early if brief requests are in it or wait; but
+ * not if every commit costs an fsync. */
 static uint64_t limit_ns(const struct sqlite_store *s, bool has_brief)
 {
         uint32_t waiting = __atomic_load_n(&s->brief_count, __ATOMIC_RELAXED);
@@ -131,8 +129,7 @@ static uint64_t limit_ns(const struct sqlite_store *s, bool has_brief)
         return is_hurried ? HURRIED_NS : TRANSACTION_NS;
 }
 
-/* --- a transaction -------------------------------------------------------------------------------------------------
- */
+/* --- a transaction --- */
 
 static void execute(struct sqlite_store *s, struct store_request *request, struct request_list *done)
 {
@@ -142,9 +139,8 @@ static void execute(struct sqlite_store *s, struct store_request *request, struc
         list_add(done, request);
 }
 
-/* Executes what is brief, and then the rest until the time is up but at least one of it, so that neither keeps the
- * other waiting for ever; commits.  Returns those that were executed, in order.  On failure s->db.failure is set and
- * nothing has changed. */
+/* Executes brief requests, then the rest until the time is up but at least one, so that neither starves the other;
+ * commits.  Returns the executed requests, in order.  On failure s->db.failure is set and nothing has changed. */
 static struct store_request *transact(struct sqlite_store *s, struct request_list *brief, struct request_list *rest)
 {
         struct request_list done = { 0 };
@@ -153,7 +149,7 @@ static struct store_request *transact(struct sqlite_store *s, struct request_lis
         bool has_brief = brief->first;
         sync_for(s, kind);
         begin(s, kind);
-        uint64_t start_ns = clock_boot_ns(); /* others wait from here on, not while we waited */
+        uint64_t start_ns = clock_boot_ns(); /* others wait from here on, not while we waited for the lock */
         while (clock_boot_ns() - start_ns < TRANSACTION_NS && (request = list_take(brief)))
                 execute(s, request, &done);
         do
@@ -170,7 +166,7 @@ static struct store_request *transact(struct sqlite_store *s, struct request_lis
         return done.first;
 }
 
-/* What has been done is handed to the loop. */
+/* Hands executed requests to the loop. */
 static void hand_back(struct sqlite_store *s, struct store_request *done)
 {
         (void)pthread_mutex_lock(&s->mutex);
@@ -191,7 +187,7 @@ static void fail(struct sqlite_store *s, struct store_request *request)
         (void)error_set(&request->error, 0, "%s: %s", store_op_name(request->op), s->db.error.text);
 }
 
-/* One at a time, so that nobody fails for another's fault. */
+/* Executes requests in a transaction each, so that none fails because of another. */
 static void transact_singly(struct sqlite_store *s, struct store_request *group)
 {
         while (group) {
@@ -213,7 +209,7 @@ static void work(struct sqlite_store *s)
 {
         s->db.failure = same_files_check(&s->same_files, &s->db.error);
         struct store_request *group = transact(s, &s->brief, &s->rest);
-        /* A lock that could not be had once will not be had any sooner for each alone. */
+        /* If the lock could not be taken, trying again for each request would not help. */
         if (s->db.failure == -EBUSY || s->db.failure == -ESTALE) {
                 for (struct store_request *r = group; r; r = r->next)
                         fail(s, r);
@@ -228,7 +224,7 @@ static void work(struct sqlite_store *s)
         fair_lock_yield(&s->lock);
 }
 
-/* Waits until there is something to do; false: nothing more is to be done. */
+/* Waits for requests; false: the thread has to stop. */
 static bool take(struct sqlite_store *s)
 {
         struct store_request *request;

@@ -1,23 +1,24 @@
-/* Limits that all hosts share. */
+/* Limits that all hosts of the app share. */
 #include <errno.h>
 
 #include "base/numbers.h"
 #include "store/limit_share.h"
 #include "store/sqlite/sqlite.h"
 
-/* A new value removes some that are at rest: as many go as come.  More, if there is no room otherwise. */
+/* A new value removes some that are at rest, so the table does not grow with time; more if there is no room
+ * otherwise. */
 #define FORGET_SOME 4
 #define FORGET_MANY 64
 
 struct limit_home {
-        struct store_limit limit; /* the definition that is used */
+        struct store_limit limit; /* the definition in effect */
         bool is_there;
-        bool is_stored; /* `limit` stands there already */
+        bool is_stored; /* `limit` is the stored definition */
         uint64_t values;
         uint64_t refused;
 };
 
-/* With what is stored, if that is readable and not older than `given`. */
+/* Uses the stored definition if it is readable and not older than `given`. */
 static struct limit_home home_get(struct sqlite_store *s, const struct store_limit *given)
 {
         struct limit_home home = { .limit = *given };

@@ -1,10 +1,10 @@
-/* Mailboxes: messages for one host, until it says that it has dealt with them. */
+/* Mailboxes: messages for one host, until it confirms that it has handled them. */
 #include <errno.h>
 
 #include "base/numbers.h"
 #include "store/sqlite/sqlite.h"
 
-/* A row of `mailbox`.  Zero: there is none. */
+/* A row of `mailbox`; all zero: none. */
 struct mailbox {
         uint64_t last; /* the last number given */
         uint64_t messages;
@@ -30,7 +30,7 @@ static struct mailbox mailbox_get(struct sqlite_store *s, const uint8_t nonce[ST
         return m;
 }
 
-/* `until_ms` 0: as it was. */
+/* `until_ms` 0: unchanged. */
 static void mailbox_set(
         struct sqlite_store *s, const uint8_t nonce[STORE_NONCE_SIZE], const struct mailbox *m, uint64_t until_ms)
 {
@@ -54,7 +54,7 @@ static void remove_both(struct sqlite_store *s, struct span nonce)
         (void)query_run(&q);
 }
 
-/* One mailbox whose time is over, as a post brings at most one. */
+/* Removes one expired mailbox, because a post creates at most one. */
 static void sweep(struct sqlite_store *s, struct arena_chunk **arena)
 {
         struct query q = query(&s->db, STATEMENT_MAILBOX_OLD);
@@ -80,11 +80,11 @@ void sqlite_post(struct sqlite_store *s, struct store_request *request)
                 post_refuse(post, m.messages, m.bytes);
                 return;
         }
-        /* Of one that was to be removed the messages must not come back. */
+        /* An expired or empty mailbox may have left-over messages, which must not come back. */
         if (!m.messages)
                 remove_both(s, nonce_span(post->nonce));
-        /* Not below the time: a mailbox that was removed and is there again must not give numbers that its reader has
-         * dealt with. */
+        /* At least the time: a mailbox that was removed and created again must not give numbers that its reader has
+         * handled. */
         post->number = m.last + 1 > s->now_ms * 1000 ? m.last + 1 : s->now_ms * 1000;
         struct query q = query(&s->db, STATEMENT_MAIL_PUT);
         bind_span(&q, nonce_span(post->nonce));
@@ -96,7 +96,7 @@ void sqlite_post(struct sqlite_store *s, struct store_request *request)
         doorbells_add(&s->bells, post->nonce, BELL_MAIL);
 }
 
-/* What its reader has dealt with.  A number that this mailbox has not given is of one before it. */
+/* Removes messages that the reader has handled.  A number above `last` belongs to an earlier mailbox. */
 static void forget(struct sqlite_store *s, const struct store_mail_take *take, struct mailbox *m)
 {
         if (!take->after || !m->messages || take->after > m->last)

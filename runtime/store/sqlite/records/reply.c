@@ -1,10 +1,10 @@
-/* Replies: one task's outcome, for the one who waits for it. */
+/* Replies: a task's outcome for a client that waits for it. */
 #include <string.h>
 
 #include "base/numbers.h"
 #include "store/sqlite/sqlite.h"
 
-/* A ring can be lost; then a waiting reply is looked at this often. */
+/* Polling interval of a waiting reply, in case a ring is lost. */
 #define LOOK_MS 500
 
 void reply_put(struct sqlite_store *s, const struct store_ref *task, enum store_reply_state state, bool has_data,
@@ -49,7 +49,7 @@ static void announce(struct sqlite_store *s, struct store_reply *reply)
         reply->is_announced = true;
 }
 
-/* True if it was merged into another, which is to be looked at instead. */
+/* True if the task was merged into another, which has to be looked at instead. */
 static bool look(struct sqlite_store *s, struct store_reply *reply)
 {
         struct arena_chunk **arena = request_arena(&reply->request);
@@ -82,7 +82,7 @@ void sqlite_reply(struct sqlite_store *s, struct store_request *request)
                 announce(s, reply);
 }
 
-/* --- on the loop ------------------------------------------------------------------------------------------------- */
+/* --- on the loop --- */
 
 static void on_timer(uv_timer_t *timer)
 {

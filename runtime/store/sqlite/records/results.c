@@ -1,4 +1,4 @@
-/* Results wait for a consumer. */
+/* Results, which wait for a consumer. */
 #include <string.h>
 
 #include "base/numbers.h"
@@ -6,7 +6,7 @@
 
 _Static_assert(STORE_RESULT_NUMBER_MAX < UINT64_C(1) << SHARD_SHIFT, "a number reaches into the next shard's rows");
 
-/* How many old ones a call throws away at most. */
+/* Most old results that a call removes. */
 #define TRIM_MAX 64
 
 static void remove_row(struct sqlite_store *s, uint64_t id)
@@ -16,7 +16,8 @@ static void remove_row(struct sqlite_store *s, uint64_t id)
         (void)query_run(&q);
 }
 
-/* Over cap or age the oldest go, whoever holds them: a limit that a stuck consumer can lift is none. */
+/* Removes the oldest results beyond the limits of number and age, even if a consumer holds them: a stuck consumer must
+ * not lift a limit. */
 static void trim(struct sqlite_store *s, struct sqlite_shard_row *shard, uint32_t max)
 {
         while (shard->results && max-- && !s->db.failure) {

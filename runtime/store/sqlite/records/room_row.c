@@ -70,7 +70,7 @@ void room_save(struct sqlite_store *s, const struct sqlite_room *room)
         (void)query_run(&q);
 }
 
-/* Whether the room's oldest entry has to go. */
+/* Whether the room's oldest entry has to be removed. */
 static bool must_go(
         struct sqlite_store *s, const struct sqlite_room *room, uint64_t number, uint64_t at_ms, uint64_t through)
 {
@@ -83,7 +83,7 @@ static bool must_go(
 
 bool room_trim(struct sqlite_store *s, struct sqlite_room *room, uint64_t through, uint32_t max)
 {
-        uint64_t gone = 0; /* the highest number that goes */
+        uint64_t gone = 0; /* the highest number that is removed */
         uint32_t removed = 0;
         bool has_more = false;
         struct query q = query(&s->db, STATEMENT_ROOM_ENTRY_OLD);

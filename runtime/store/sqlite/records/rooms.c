@@ -4,7 +4,7 @@
 #include "base/numbers.h"
 #include "store/sqlite/records/room_row.h"
 
-/* With each append more goes than comes, so that a room whose limits were lowered gets there. */
+/* Extra entries that an append may remove, so that a room whose limits were lowered shrinks. */
 #define TRIM_MORE 16u
 
 static const struct sqlite_room usual = {
@@ -26,10 +26,9 @@ void sqlite_room_set(struct sqlite_store *s, struct store_request *request)
         room_save(s, &room);
 }
 
-/* --- appending -----------------------------------------------------------------------------------------------------
- */
+/* --- appending --- */
 
-/* True if the source has been here with this number, or a higher one. */
+/* True if the source has appended with this number or a higher one. */
 static bool is_repeat(struct sqlite_store *s, const struct sqlite_room *room, struct store_room_append *append)
 {
         struct query q = query(&s->db, STATEMENT_ROOM_SOURCE_GET);
@@ -116,8 +115,7 @@ void sqlite_room_append(struct sqlite_store *s, struct store_request *request)
         ring_followers(s, shard_of_key(append->name, s->store.shards));
 }
 
-/* --- reading -------------------------------------------------------------------------------------------------------
- */
+/* --- reading --- */
 
 static void follow(struct sqlite_store *s, const struct store_room_read *read)
 {
@@ -175,8 +173,7 @@ void sqlite_room_read(struct sqlite_store *s, struct store_request *request)
                 read_entries(s, &room, read);
 }
 
-/* --- removing ------------------------------------------------------------------------------------------------------
- */
+/* --- removing --- */
 
 void sqlite_room_truncate(struct sqlite_store *s, struct store_request *request)
 {
@@ -232,7 +229,7 @@ void sqlite_room_list(struct sqlite_store *s, struct store_request *request)
         bind_number(&q, (uint64_t)list->page_rooms + 1);
         while (query_row(&q) && seen++ < list->page_rooms) {
                 struct sqlite_room room;
-                /* One whose numbers are out of range is shown as an empty one, for fsck to name. */
+                /* A room with numbers out of range is shown as empty; fsck names it. */
                 if (!room_read_row(&q, &room))
                         room = usual;
                 list->rooms[list->rooms_count++] = (struct store_room){ .name = arena_copy(arena, column_span(&q, 7)),

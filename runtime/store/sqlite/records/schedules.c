@@ -4,8 +4,8 @@
 #include "base/numbers.h"
 #include "store/sqlite/sqlite.h"
 
-/* Columns as every statement has them: name, state, version, next, last, last_seq, fired, skipped, definition.
- * False: no Quiver wrote it. */
+/* Reads the columns name, state, version, next, last, last_seq, fired, skipped, definition.  False: not written by
+ * Quiver. */
 static bool schedule_read(struct query *q, struct arena_chunk **arena, struct store_schedule *schedule)
 {
         uint64_t state = column_number(q, 1);
@@ -25,7 +25,7 @@ static bool schedule_read(struct query *q, struct arena_chunk **arena, struct st
                schedule->definition.size <= STORE_SCHEDULE_DEFINITION;
 }
 
-/* 1: it is there; 0: it is not; -EPROTO: no Quiver wrote it. */
+/* 1: found; 0: not found; -EPROTO: not written by Quiver. */
 static int schedule_get(struct sqlite_store *s, uint32_t shard, struct span name, struct arena_chunk **arena,
         struct store_schedule *schedule)
 {
@@ -67,9 +67,9 @@ uint64_t shard_next_schedule_ms(struct sqlite_store *s, uint32_t shard)
         return next_ms > TASK_NUMBER_MAX ? STORE_NEVER : next_ms;
 }
 
-/* --- changing ---------------------------------------------------------------------------------------------------- */
+/* --- changing --- */
 
-/* Room for one more; those that were deleted go first. */
+/* Makes room for one more schedule; deleted ones are removed first. */
 static bool make_room(struct sqlite_store *s, uint32_t shard)
 {
         struct query q = query(&s->db, STATEMENT_SCHEDULE_COUNT);
@@ -113,7 +113,7 @@ void sqlite_schedule_set(struct sqlite_store *s, struct store_request *request)
                 control_add(s, shard, CONTROL_SCHEDULES, set->name, (struct span){ "", 0 }, (struct span){ "", 0 }, 0);
 }
 
-/* --- looking ----------------------------------------------------------------------------------------------------- */
+/* --- listing --- */
 
 void sqlite_schedule_list(struct sqlite_store *s, struct store_request *request)
 {
@@ -136,9 +136,9 @@ void sqlite_schedule_list(struct sqlite_store *s, struct store_request *request)
         query_end(&q);
 }
 
-/* --- firing ------------------------------------------------------------------------------------------------------ */
+/* --- firing --- */
 
-/* Queued, in flight or parked. */
+/* Whether the task is queued, in flight or parked. */
 static bool is_alive(struct sqlite_store *s, struct sqlite_shard_row *shard, struct span key_name, uint64_t seq)
 {
         struct key key;

@@ -1,4 +1,4 @@
-/* Who has tasks without a key that wait, and no seat for them. */
+/* Wanting: hosts with waiting tasks without a key and no free seat for them. */
 #include <errno.h>
 #include <string.h>
 
@@ -54,7 +54,7 @@ void sqlite_wanting_list(struct sqlite_store *s, struct store_request *request)
         while (list->items_count < STORE_WANTING_MAX && query_row(&q)) {
                 struct store_wanting *item = &list->items[list->items_count];
                 struct span nonce = column_span(&q, 1);
-                /* Whatever somebody has put there under another name is no host's. */
+                /* Skip rows that are not a host's nonce. */
                 if (nonce.size != STORE_NONCE_SIZE)
                         continue;
                 memcpy(item->nonce, nonce.data, STORE_NONCE_SIZE);

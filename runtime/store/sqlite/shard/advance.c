@@ -1,4 +1,4 @@
-/* An owner's call: outcomes in, tasks out, the lease renewed. */
+/* The advance: commits outcomes, claims tasks and renews the lease. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 bool flight_get(struct sqlite_store *s, const struct sqlite_shard_row *shard, uint64_t seq, struct arena_chunk **arena,
         struct flight *ret_flight)
 {
-        /* Beyond what is taken a task is queued: nobody's, whatever its number. */
+        /* A task above the last claimed number is queued, not in flight. */
         if (!seq_is_taken(shard, seq))
                 return false;
         struct query q = query(&s->db, STATEMENT_LOG_GET);
@@ -33,7 +33,7 @@ bool flight_remove(struct sqlite_store *s, struct sqlite_shard_row *shard, uint6
         return true;
 }
 
-/* The note after an outcome.  Every outcome but START ends a start, so the mark goes. */
+/* The task's note after an outcome.  Every outcome but START ends a start, so the recorded start is cleared. */
 static struct span note_after(struct sqlite_store *s, const struct store_outcome *outcome, uint64_t epoch,
         struct span before, struct arena_chunk **arena)
 {
@@ -69,7 +69,7 @@ static struct span note_after(struct sqlite_store *s, const struct store_outcome
         return after;
 }
 
-/* The key moves on: as many of its waiting tasks as the owner takes. */
+/* Claims up to `refill` of the key's tasks from its side queue. */
 static void refill(struct sqlite_store *s, struct sqlite_shard_row *shard, const struct store_outcome *outcome,
         struct claim *claim)
 {
@@ -80,8 +80,7 @@ static void refill(struct sqlite_store *s, struct sqlite_shard_row *shard, const
                 side_take(s, shard, &key, outcome->refill, claim);
 }
 
-/* What a reply or a result keeps of a task's note: counts and history.  Marks and checkpoint were for its next start.
- */
+/* The note that a reply or result keeps: counts and history, without recorded start and checkpoint. */
 static struct span note_of_done(struct span before, struct arena_chunk **arena)
 {
         struct task_note note;
@@ -100,7 +99,7 @@ static struct span note_of_done(struct span before, struct arena_chunk **arena)
         return after;
 }
 
-/* Removes a task in flight and returns what its note is to be from now on. */
+/* Removes a task in flight and returns the note for its reply or result. */
 static bool flight_take_note(struct sqlite_store *s, struct sqlite_shard_row *shard, uint64_t seq,
         struct arena_chunk **arena, struct span *ret_note)
 {
@@ -144,10 +143,10 @@ static bool settle_dead(struct sqlite_store *s, struct sqlite_shard_row *shard, 
         return true;
 }
 
-/* --- plain ends ------------------------------------------------------------------------------------------------------
+/* --- plain DONE ---
  *
- * What most outcomes are: done, and nothing else to keep.  Those of a call that stand together are removed by as few
- * statements as there are gaps in their numbers, which costs half of what one statement for each does. */
+ * Most outcomes are DONE with nothing else to keep.  Adjacent rows of a call are removed by one statement per gap in
+ * their numbers, which costs half of one statement per task. */
 
 static bool is_plain(const struct store_outcome *o)
 {
@@ -161,7 +160,7 @@ static int by_seq(const void *a, const void *b)
         return (x > y) - (x < y);
 }
 
-/* Seats end in their own order, and a key's tasks wait for each other. */
+/* Sorts only if needed: tasks often end in order. */
 static void sort(uint64_t *seqs, uint32_t count)
 {
         for (uint32_t i = 1; i < count; i++) {
@@ -181,13 +180,13 @@ static uint32_t run_remove(struct sqlite_store *s, const struct sqlite_shard_row
         return (uint32_t)query_run(&q);
 }
 
-/* Settles the plain ends that the outcomes begin with; returns how many these are. */
+/* Settles the plain outcomes that the list begins with; returns their number. */
 static uint32_t settle_plain(struct sqlite_store *s, struct sqlite_shard_row *shard,
         const struct store_outcome *outcomes, uint32_t count, struct store_advance *advance)
 {
         uint64_t seqs[STORE_CALL_TASKS];
         uint32_t plain = 0;
-        uint32_t known = 0; /* of these, tasks that are in flight: a number above the last claimed one is queued */
+        uint32_t known = 0; /* tasks among them that are in flight; numbers above the last claimed one are queued */
         uint32_t removed = 0;
         for (; plain < count && is_plain(&outcomes[plain]); plain++) {
                 uint64_t seq = outcomes[plain].task.seq;
@@ -206,10 +205,9 @@ static uint32_t settle_plain(struct sqlite_store *s, struct sqlite_shard_row *sh
         return plain;
 }
 
-/* --- the others ------------------------------------------------------------------------------------------------------
- */
+/* --- other outcomes --- */
 
-/* A key waits for what its first task waits for: another one that is put behind it changes nothing. */
+/* A key waits for what its first task waits for: a task that is put behind it changes nothing. */
 static void divert(struct sqlite_store *s, struct sqlite_shard_row *shard, const struct store_outcome *outcome,
         struct key *key, uint64_t due_ms)
 {
@@ -227,7 +225,7 @@ static void divert(struct sqlite_store *s, struct sqlite_shard_row *shard, const
                 key_set_state(s, shard, task->key, key, KEY_WAITING, due_ms, reason);
 }
 
-/* Why a key waits after a RETRY: what the owner says, if anything, and the error. */
+/* Why a key waits after a RETRY: the owner's reason, if any, and the error. */
 static struct span retry_reason(const struct store_outcome *outcome, struct arena_chunk **arena)
 {
         struct buffer text = { 0 };
@@ -241,7 +239,7 @@ static struct span retry_reason(const struct store_outcome *outcome, struct aren
         return reason;
 }
 
-/* RETRY, HOLD, DIVERT: into the key's side queue, at its place. */
+/* RETRY, HOLD, DIVERT: moves the task into its key's side queue, at its place. */
 static bool settle_aside(struct sqlite_store *s, struct sqlite_shard_row *shard, const struct store_outcome *outcome,
         uint64_t epoch, struct arena_chunk **arena)
 {
@@ -264,7 +262,7 @@ static bool settle_aside(struct sqlite_store *s, struct sqlite_shard_row *shard,
         return true;
 }
 
-/* START, INTERRUPTED, CHECKPOINT: stays in flight, with another note. */
+/* START, INTERRUPTED, CHECKPOINT: the task stays in flight with a new note. */
 static bool settle_noted(struct sqlite_store *s, struct sqlite_shard_row *shard, const struct store_outcome *outcome,
         uint64_t epoch, struct arena_chunk **arena)
 {
@@ -282,7 +280,7 @@ static bool settle_noted(struct sqlite_store *s, struct sqlite_shard_row *shard,
         return true;
 }
 
-/* Into another lane, at its end. */
+/* MOVE: appends the task to another lane. */
 static bool settle_move(struct sqlite_store *s, struct sqlite_shard_row *shard, const struct store_outcome *outcome,
         struct arena_chunk **arena)
 {
@@ -347,7 +345,7 @@ static void reply_fill(struct sqlite_store *s, const struct sqlite_shard_row *sh
         advance->tasks = claim->tasks;
         advance->tasks_count = claim->count;
         advance->set_aside = claim->set_aside;
-        /* Keys that had no room in their lane come when it has some; until then the next time is that of others. */
+        /* Due keys without room in their lane come once it has room, so next_due_ms ignores them. */
         bool has_waiting = claim->has_due[LANE_HIGH] || claim->has_due[LANE_NORMAL] || claim->has_due[LANE_LOW];
         advance->has_due_waiting = has_waiting;
         advance->next_due_ms = shard_next_due_ms(s, shard, has_waiting ? s->now_ms + 1 : 0);
@@ -357,7 +355,7 @@ static void reply_fill(struct sqlite_store *s, const struct sqlite_shard_row *sh
         advance->left_ms = lease_left_ms(s, shard);
 }
 
-/* The answer to the last call was lost: what it claimed is in flight and is returned again. */
+/* The answer to the last call was lost: returns the tasks that it claimed, which are in flight, again. */
 static void repeat(struct sqlite_store *s, const struct sqlite_shard_row *shard, struct store_advance *advance)
 {
         struct claim claim;

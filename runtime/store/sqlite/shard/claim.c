@@ -1,4 +1,4 @@
-/* Tasks go from the log, or from a side queue, in flight. */
+/* Claiming: tasks go in flight from the log or from a side queue. */
 #include <errno.h>
 #include <string.h>
 
@@ -6,17 +6,15 @@
 #include "store/sqlite/sqlite.h"
 
 #define CLAIM_FEW 32u
-/* So many keys that are due are looked at in one call, though there may be room for fewer: some of them may be of a
- * lane that has none. */
+/* Due keys that one call looks at, even with room for fewer tasks: some may be in a lane without room. */
 #define DUE_LOOKS 64u
-/* Segments that one call looks into for a lane: those of a large backlog may be all of other shards. */
+/* Segments that one call looks into per lane: those of a large backlog may hold only other shards' tasks. */
 #define CLAIM_LOOKS 512u
-/* If a lane has only so few tasks, and so many segments lie before the last of them, they are looked for from both
- * ends, so many segments far. */
+/* If a lane has at most SKIP_TASKS tasks, and the last one is at least SKIP_SEGMENTS segments away, they are searched
+ * from both ends, SKIP_SEGMENTS segments far. */
 #define SKIP_TASKS    64u
 #define SKIP_SEGMENTS 64u
-/* With fewer segments than this to a task a claim goes through them for little more than it costs to look for the
- * first task from behind. */
+/* With fewer segments per task than this, scanning them costs little more than searching from both ends. */
 #define SKIP_SPARSE 16u
 
 void claim_init(struct claim *claim, struct arena_chunk **arena, uint32_t room)
@@ -24,7 +22,7 @@ void claim_init(struct claim *claim, struct arena_chunk **arena, uint32_t room)
         *claim = (struct claim){ .arena = arena, .room = room };
 }
 
-/* Where the next task goes.  Most calls return far fewer than they may. */
+/* The slot for the next task; grows on demand because most calls return far fewer tasks than they may. */
 static struct store_task *claim_slot(struct claim *claim)
 {
         if (claim->count == claim->has_room) {
@@ -72,7 +70,7 @@ void flight_bury(struct sqlite_store *s, struct sqlite_shard_row *shard, const s
         stray_bury(s, shard, stray);
 }
 
-/* --- what is due ------------------------------------------------------------------------------------------------- */
+/* --- what is due --- */
 
 struct due_task {
         uint64_t id;
@@ -81,7 +79,7 @@ struct due_task {
         struct span note;
 };
 
-/* Delayed tasks whose time has come join the log, behind what is there. */
+/* Appends delayed tasks whose time has come to the log. */
 static void delayed_join(struct sqlite_store *s, struct sqlite_shard_row *shard, struct arena_chunk **arena)
 {
         struct due_task *due = arena_take(arena, STORE_CALL_TASKS * sizeof(*due));
@@ -113,14 +111,14 @@ static uint32_t want_sum(const struct claim *claim)
         return min_u64(sum, claim->room - claim->count);
 }
 
-/* The lane of a key's head; LANES if it has none that can be one. */
+/* The lane of a key's head; LANES if it has no valid one. */
 static unsigned head_lane(struct sqlite_store *s, const struct key *key)
 {
         uint64_t seq = side_first(s, key);
         return seq <= STORE_SEQ_MAX ? STORE_SEQ_LANE(seq) : LANES;
 }
 
-/* The heads of keys whose time has come.  One whose lane has no room stays where it is. */
+/* Claims the heads of due keys.  A head whose lane has no room stays in its side queue. */
 static void keys_take(struct sqlite_store *s, struct sqlite_shard_row *shard, struct claim *claim)
 {
         uint32_t count = 0;
@@ -152,14 +150,14 @@ static void keys_take(struct sqlite_store *s, struct sqlite_shard_row *shard, st
                 }
                 uint32_t taken = claim->count;
                 side_take(s, shard, &keys[i], 1, claim);
-                /* What it may be merged with comes along, so that it does not start before. */
+                /* Also claims tasks that may be merged with it, so that it does not start before. */
                 if (claim->count > taken && keys[i].id && claim->tasks[taken].envelope.is_merge && lane < LANES)
                         side_take(s, shard, &keys[i], min_u64(claim->want[lane], STORE_MERGE_TASKS) - 1, claim);
                 if (lane < LANES)
                         claim->want[lane] -= min_u64(claim->want[lane], claim->count - taken);
         }
-        /* If none had room, what is behind them is not looked at either before it has.  Otherwise the next call goes
-         * on there at once. */
+        /* If no head had room, keys behind them wait until there is room.  Otherwise the next call continues there at
+         * once. */
         if (is_all || claim->count == before)
                 memcpy(claim->has_due, has_due, sizeof(has_due));
 }
@@ -174,9 +172,9 @@ void claim_due(struct sqlite_store *s, struct sqlite_shard_row *shard, struct cl
                 keys_take(s, shard, claim);
 }
 
-/* --- the lanes --------------------------------------------------------------------------------------------------- */
+/* --- the lanes --- */
 
-/* No host can run it: what is wrong with it decides where it goes. */
+/* Sets aside a task that no host can run; `why` decides where it goes. */
 static void set_aside(struct sqlite_store *s, struct sqlite_shard_row *shard, struct claim *claim, uint64_t seq,
         struct span bytes, int why, const struct error *error)
 {
@@ -185,7 +183,7 @@ static void set_aside(struct sqlite_store *s, struct sqlite_shard_row *shard, st
         claim->set_aside++;
 }
 
-/* A task that has just been taken from its lane: in flight, or wherever else it belongs. */
+/* Handles a task just taken from its lane: it goes in flight, or where else it belongs. */
 static void settle(struct sqlite_store *s, struct sqlite_shard_row *shard, struct claim *claim, uint64_t seq,
         struct span bytes, struct span note)
 {
@@ -198,7 +196,7 @@ static void settle(struct sqlite_store *s, struct sqlite_shard_row *shard, struc
         if (r) {
                 set_aside(s, shard, claim, seq, bytes, r, &error);
         } else if (!note.size && task->envelope.not_before_ms > s->now_ms) {
-                /* One with a note has waited for its time before, or was given another. */
+                /* Without a note it has not waited for its time before. */
                 log_remove(s, shard, seq);
                 shard_delay(s, shard, task->envelope.lane, task->envelope.not_before_ms, bytes, note);
         } else if (key_get(s, shard, task->key, &key)) {
@@ -227,7 +225,7 @@ static uint32_t claim_lane(struct sqlite_store *s, struct sqlite_shard_row *shar
         uint64_t bytes = claim->bytes;
         struct log_scan scan = log_scan(&s->db, shard->shard, lane, shard->taken[lane], shard->tail[lane]);
         scan.looks = CLAIM_LOOKS;
-        /* First read, then settle: the log must not change under the statement that reads it. */
+        /* Read all rows first: the log must not change under the statement that reads it. */
         while (count < max && (!count || bytes < want_bytes) && log_scan_next(&scan)) {
                 struct span note = column_span(&scan.row, 2);
                 rows[count] = (struct log_row){ lane_seq(lane, scan.number),
@@ -241,13 +239,13 @@ static uint32_t claim_lane(struct sqlite_store *s, struct sqlite_shard_row *shar
                 return 0;
         for (uint32_t i = 0; i < count; i++)
                 settle(s, shard, claim, rows[i].seq, rows[i].task, rows[i].note);
-        /* Segments without a task of this shard count as claimed, so that the next call goes on behind them. */
+        /* Segments without tasks of this shard count as claimed, so that the next call continues behind them. */
         shard->taken[lane] = max_u64(shard->taken[lane], scan.number);
         return count;
 }
 
-/* A shard that was idle while others gathered millions: its few tasks are at the end, and what lies before them is not
- * gone through. */
+/* If a shard was idle while others gathered millions of tasks, its few tasks are at the end: skips the segments before
+ * them. */
 static void skip_others(struct sqlite_store *s, struct sqlite_shard_row *shard, enum lane lane)
 {
         uint64_t seqs[SKIP_TASKS], after[LANES] = { 0 }, last[LANES] = { 0 };
@@ -265,7 +263,8 @@ static void skip_others(struct sqlite_store *s, struct sqlite_shard_row *shard, 
 
 void claim_lanes(struct sqlite_store *s, struct sqlite_shard_row *shard, struct claim *claim, uint32_t want_bytes)
 {
-        /* What is diverted counts as work, too: a call is bounded by what it looks at, not by what it returns. */
+        /* A call is bounded by the tasks that it looks at, not by those that it returns: diverted ones are work,
+         * too. */
         uint32_t looks = STORE_CALL_TASKS;
         for (unsigned lane = 0; lane < LANES; lane++) {
                 uint32_t until = min_u64(claim->count + claim->want[lane], claim->room);
@@ -279,14 +278,14 @@ void claim_lanes(struct sqlite_store *s, struct sqlite_shard_row *shard, struct 
                                 break;
                         looks -= looked;
                 }
-                /* Empty: its next task comes in this segment or a later one, so that nobody need look into those
-                 * before, however many of them other shards fill meanwhile. */
+                /* The lane is empty: its next task will be in this segment or a later one, so later claims skip the
+                 * segments before, however many other shards fill. */
                 if (!shard->queued[lane])
                         shard->taken[lane] = max_u64(shard->taken[lane], log_before(&s->shards, &s->db));
         }
 }
 
-/* What a repeat of this call would have to return: seqs that follow on each other are kept as one range. */
+/* Remembers the claimed seqs for a repeat of this call, as ranges of consecutive seqs. */
 void claim_remember(struct sqlite_shard_row *shard, const struct claim *claim)
 {
         struct seq_range *last = shard_last_room(shard);

@@ -1,4 +1,4 @@
-/* What a person asked for, or a worker said, on its way to a shard's owner. */
+/* Controls: persons' requests and workers' reports on their way to a shard's owner. */
 #include "store/sqlite/sqlite.h"
 
 #include "base/numbers.h"
@@ -18,7 +18,7 @@ void control_add(struct sqlite_store *s, struct sqlite_shard_row *shard, enum st
         ring_holder(s, shard);
 }
 
-/* The head of a side queue becomes dead. */
+/* Makes the head of a side queue dead. */
 static void skip(struct sqlite_store *s, struct sqlite_shard_row *shard, struct key *key)
 {
         struct arena_chunk *arena = NULL;
@@ -55,7 +55,7 @@ void control_apply(struct sqlite_store *s, struct sqlite_shard_row *shard, enum 
                 return;
         if (verb == CONTROL_SKIP)
                 skip(s, shard, &key);
-        /* Whatever is next is due now: also after a skip, since it was the head that had to wait. */
+        /* The next task is due now, also after a skip: only the old head had to wait. */
         key_set_state(s, shard, name, &key, KEY_PARKED, s->now_ms, reason);
         key_save(s, shard, &key);
 }
@@ -72,7 +72,7 @@ void control_return(struct sqlite_store *s, struct sqlite_shard_row *shard)
         shard->returned = 0;
 }
 
-/* A row of the list.  `call`: 0 never returned, but applied; STORE_NEVER not even that. */
+/* A row of the control list.  `call`: 0: applied but never returned; STORE_NEVER: not even applied. */
 struct row {
         uint64_t id;
         struct store_control control;
@@ -85,7 +85,7 @@ static bool is_report(enum store_control_verb verb)
         return verb == CONTROL_HEARTBEAT || verb == CONTROL_OUTCOME;
 }
 
-/* A report stands in the columns of what a person asked for: its start as the key, its data as the reason. */
+/* A report uses the columns of a request: its start is stored as the key, its data as the reason. */
 static void row_to_report(struct row *row)
 {
         row->control.start = row->control.key;
@@ -93,7 +93,7 @@ static void row_to_report(struct row *row)
         row->control.key = row->reason = (struct span){ 0 };
 }
 
-/* Those that no call has returned yet are read up to STORE_CALL_BYTES. */
+/* Reads controls; those that no call has returned yet only up to STORE_CALL_BYTES. */
 static uint32_t rows_read(
         struct sqlite_store *s, uint32_t shard, struct arena_chunk **arena, struct row *rows, uint32_t max)
 {
@@ -142,7 +142,7 @@ static void row_take(
         if (advance->controls_count == STORE_CALL_CONTROLS)
                 return;
         if (row->control.verb >= CONTROLS || row->control.seq > STORE_SEQ_MAX) {
-                /* Nobody asked for that. */
+                /* An invalid row: remove it. */
                 q = query(&s->db, STATEMENT_CONTROL_REMOVE);
                 bind_number(&q, row->id);
                 (void)query_run(&q);
@@ -160,7 +160,7 @@ static void row_take(
         advance->controls[advance->controls_count++] = row->control;
 }
 
-/* A call returns no more. */
+/* Number of controls that the last call returned, bounded. */
 static uint32_t returned_max(const struct sqlite_shard_row *shard)
 {
         return (uint32_t)min_u64(shard->returned, STORE_CALL_CONTROLS);

@@ -1,11 +1,11 @@
-/* Submits that may be repeated: what a shard remembers of them. */
+/* Idempotency: a shard's records of submits that may be repeated. */
 #include <errno.h>
 
 #include "store/sqlite/sqlite.h"
 
 #define COUNT_MAX (UINT64_C(1) << 40) /* more rows than any file has */
 
-/* 1: there is no such record.  Else as submission_repeat(). */
+/* 1: no such record.  Otherwise the result of submission_repeat(). */
 static int record_look(struct sqlite_store *s, const struct store_prepared *p, struct store_submission *item)
 {
         struct query q = query(&s->db, STATEMENT_IDEMPOTENCY_GET);
@@ -54,7 +54,7 @@ int idempotency_look(struct sqlite_store *s, const struct store_prepared *p, str
                 return r;
         if (count > COUNT_MAX)
                 return -EBADMSG;
-        /* Each record that comes removes some whose time is over: as many go as come. */
+        /* Each new record removes some expired ones, so the table does not grow with time. */
         uint64_t gone = remove_rows(s, STATEMENT_IDEMPOTENCY_REMOVE, p->shard, p->idempotency);
         gone += remove_rows(s, STATEMENT_IDEMPOTENCY_SWEEP, p->shard, (struct span){ 0 });
         if (gone)
@@ -83,7 +83,7 @@ void idempotency_put(struct sqlite_store *s, const struct store_prepared *p)
                         .left_ms = p->idempotency_ms });
 }
 
-/* --- as another store had them ------------------------------------------------------------------------------------ */
+/* --- loading records of another store --- */
 
 bool idempotency_load(struct sqlite_store *s, uint32_t shard, const struct store_remembered *record)
 {

@@ -1,4 +1,4 @@
-/* Who may act on a shard.  See "The lease" in ../README.md. */
+/* Leases: acquire, in-flight pages, renew, release.  See "The lease" in ../README.md. */
 #include <errno.h>
 #include <string.h>
 
@@ -24,8 +24,8 @@ enum fence fence_check(const struct sqlite_shard_row *shard, const struct store_
         return call == shard->call ? FENCE_REPEAT : FENCE_FENCED;
 }
 
-/* What is left of a lease.  One from another boot is over; one that ends further away than it is long is cut, since the
- * clock must have been stepped back. */
+/* Remaining time of a lease.  A lease from another boot has expired; one that ends further away than its ttl is cut to
+ * the ttl, because the clock must have been stepped back. */
 uint64_t lease_left_ms(struct sqlite_store *s, const struct sqlite_shard_row *shard)
 {
         if (!shard->is_held || shard->boot != s->boot || shard->until_ms <= s->now_ms)
@@ -89,7 +89,7 @@ bool shard_has_work(struct sqlite_store *s, const struct sqlite_shard_row *shard
         return shard_queued(shard) || shard->controls || shard_next_due_ms(s, shard, 0) == 0;
 }
 
-/* --- acquire ----------------------------------------------------------------------------------------------------- */
+/* --- acquire --- */
 
 static void want(struct sqlite_store *s, struct sqlite_shard_row *shard, const struct store_acquire *acquire)
 {
@@ -108,7 +108,7 @@ static void want(struct sqlite_store *s, struct sqlite_shard_row *shard, const s
         ring_holder(s, shard);
 }
 
-/* The row in memory does not have it: nothing is decided by it. */
+/* Writes the holder's host name, which is only for people and not part of the row in memory. */
 static void name_holder(
         struct sqlite_store *s, const struct sqlite_shard_row *shard, const struct store_acquire *acquire)
 {
@@ -129,7 +129,8 @@ static void grant(struct sqlite_store *s, struct sqlite_shard_row *shard, struct
         shard->epoch = lease->epoch;
         memcpy(shard->holder, lease->nonce, STORE_NONCE_SIZE);
         shard->is_held = true;
-        /* A call of before is numbered call (its answer was lost) or call + 1 (it still travels); now neither fits. */
+        /* Earlier calls have the number call (its answer was lost) or call + 1 (still on its way); now neither
+         * matches. */
         shard->call += 2;
         shard->last_count = 0;
         control_return(s, shard);
@@ -153,7 +154,7 @@ static enum store_grant decide(
 
 void strays_bury(struct sqlite_store *s, struct sqlite_shard_row *shard, struct arena_chunk **arena)
 {
-        /* Of each lane what is beyond the segment that it grows in, and whatever is of no lane. */
+        /* Ranges beyond each lane's current segment, and ids without a valid lane. */
         uint64_t ranges[STRAY_RANGES][2];
         log_stray_ranges(&s->shards, &s->db, ranges);
         for (unsigned i = 0; i < STRAY_RANGES; i++) {
@@ -171,7 +172,7 @@ void strays_bury(struct sqlite_store *s, struct sqlite_shard_row *shard, struct 
                                 .task = arena_copy(arena, column_span(&q, 1)),
                                 .note = arena_copy(arena, column_span(&q, 2)) };
                 query_end(&q);
-                /* Nobody has counted it as one of the shard's tasks so far. */
+                /* These rows were not counted as tasks of the shard so far. */
                 shard->submitted += count;
                 shard->in_flight += count;
                 for (uint32_t n = 0; n < count; n++)
@@ -179,10 +180,10 @@ void strays_bury(struct sqlite_store *s, struct sqlite_shard_row *shard, struct 
         }
 }
 
-/* What is in flight is bounded by an owner's window; of more than this only the next ones are looked for, in order. */
+/* An owner's window bounds what is in flight.  Above this number only the next tasks are searched, in order. */
 #define FLIGHT_LISTED 8192u
 
-/* The seqs behind `after_seq` of what is in flight, in order: all of them, or at least `max` if there are so many. */
+/* The seqs in flight behind `after_seq`, in order: all of them, or at least `max` if there are that many. */
 static uint64_t *flight_list(struct sqlite_store *s, struct arena_chunk **arena, const struct sqlite_shard_row *shard,
         uint64_t after_seq, uint32_t max, uint32_t *ret_count)
 {
@@ -244,7 +245,7 @@ static void page_read(struct sqlite_store *s, struct store_request *request, str
                 }
                 query_end(&q);
         }
-        /* What no host can run becomes dead: in flight nobody would ever meet it again. */
+        /* Malformed tasks become dead: in flight nobody would ever meet them again. */
         for (uint32_t i = 0; i < bad; i++)
                 flight_bury(s, shard, &strays[i]);
         for (uint32_t i = 0; i < claim.count && shard->keys; i++) {
@@ -268,7 +269,7 @@ void sqlite_acquire(struct sqlite_store *s, struct store_request *request)
         if (acquire->grant == STORE_BUSY) {
                 acquire->busy_ms = lease_left_ms(s, shard);
                 memcpy(acquire->holder, shard->holder, STORE_NONCE_SIZE);
-                /* A cut must last: else it would begin anew with every look at it. */
+                /* Store the cut, otherwise it would start anew with every acquire. */
                 shard->until_ms = s->now_ms + acquire->busy_ms;
                 want(s, shard, acquire);
         } else if (acquire->grant == STORE_GRANTED) {
@@ -293,13 +294,13 @@ void sqlite_in_flight(struct sqlite_store *s, struct store_request *request)
                 page_read(s, request, shard, in_flight->after_seq, in_flight->page_tasks, &in_flight->page);
 }
 
-/* --- renew, release, forward ------------------------------------------------------------------------------------- */
+/* --- renew, release, forward --- */
 
 static void renew_one(struct sqlite_store *s, struct store_renewal *renewal)
 {
         const struct store_lease *lease = &renewal->lease;
         *renewal = (struct store_renewal){ .lease = *lease, .verdict = STORE_FENCED, .next_due_ms = STORE_NEVER };
-        /* What one shard has stored is no reason to let go of the others. */
+        /* A bad row of one shard must not cost us the other leases. */
         if (shard_is_bad(&s->shards, &s->db, lease->shard))
                 return;
         if (!lease_is_ours(shard_read(s, lease->shard), lease))
@@ -342,7 +343,7 @@ void sqlite_release(struct sqlite_store *s, struct store_request *request)
         shard->until_ms = 0;
         shard->call = release->call;
         shard->last_count = 0;
-        /* Whoever wants it need not wait for its next look. */
+        /* Rings the host that wants the shard, so that it need not wait for its next acquire. */
         if (is_wanted(s, shard))
                 doorbells_add(&s->bells, shard->want_nonce, shard->shard);
 }

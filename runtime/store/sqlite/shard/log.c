@@ -10,13 +10,13 @@ _Static_assert(SHARDS_MAX <= 1u << SHARD_BITS, "a row id has room for every shar
 _Static_assert(STORE_SUBMIT_TASKS <= SEGMENT_TASKS, "a submit fits a segment");
 _Static_assert(PLACE_BITS + SEGMENT_BITS == STORE_SEQ_LANE_SHIFT, "a row id has room for every number");
 
-/* --- numbers ----------------------------------------------------------------------------------------------------- */
+/* --- numbers --- */
 
 #define POSITION_NAME SPAN_TEXT("position")
 #define FILLED_BITS   16
 #define POSITION_MAX  (number_segment(LANE_NUMBER_MAX) << FILLED_BITS)
 
-/* Where it has to be at least: after every number that a shard has. */
+/* Lower bound of the position: behind every number that a shard has. */
 static uint64_t position_from_shards(struct shard_table *table, struct database *db)
 {
         struct query q = query(db, STATEMENT_SHARD_NUMBERS_MAX);
@@ -38,7 +38,7 @@ static struct log_position *position(struct shard_table *table, struct database 
         bind_text(&q, POSITION_NAME);
         uint64_t value = query_row(&q) ? column_number(&q, 0) : UINT64_MAX;
         query_end(&q);
-        /* Not there: a file that an older Quiver wrote.  Out of range: somebody changed it; the shards know better. */
+        /* Absent: the file is from an older Quiver.  Out of range: somebody changed it.  Compute it from the shards. */
         if (value > POSITION_MAX || value < 1u << FILLED_BITS)
                 value = position_from_shards(table, db);
         *p = (struct log_position){ .segment = value >> FILLED_BITS,
@@ -78,7 +78,7 @@ uint64_t log_give(struct shard_table *table, struct database *db, struct sqlite_
         struct log_position *p = position(table, db);
         if (p->filled >= SEGMENT_TASKS)
                 segment_begin(p, p->segment + 1);
-        /* Whatever the position says: neither a number that the shard has given, nor one that a claim has passed. */
+        /* Never give a number that the shard has given or that a claim has passed, whatever the position says. */
         struct shard_tally *tally = tally_change(table, db, shard->shard);
         uint64_t number = max_u64(max_u64(shard->tail[lane], tally->tail[lane]), shard->taken[lane]) + 1;
         number = max_u64(number, p->segment << PLACE_BITS);
@@ -105,7 +105,7 @@ void log_stray_ranges(struct shard_table *table, struct database *db, uint64_t r
 {
         const uint64_t lane_size = UINT64_C(1) << LANE_SHIFT;
         uint64_t next = (position(table, db)->segment + 1) << PLACE_BITS;
-        /* Three of four codes are of a lane; the ids above them are of none, and neither are those below zero. */
+        /* Three of four lane codes are valid; ids above them and negative ids have no lane. */
         uint64_t none = ((uint64_t)LANES ^ LANE_NORMAL) * lane_size;
         for (unsigned lane = 0; lane < LANES; lane++) {
                 ret_ranges[lane][0] = log_id(0, lane_seq((enum lane)lane, next));
@@ -116,9 +116,9 @@ void log_stray_ranges(struct shard_table *table, struct database *db, uint64_t r
         memcpy(ret_ranges[LANES + 2], (uint64_t[]){ (uint64_t)INT64_MIN, UINT64_MAX }, sizeof(*ret_ranges));
 }
 
-/* --- looking ----------------------------------------------------------------------------------------------------- */
+/* --- scanning --- */
 
-/* So many segments are looked into by one statement. */
+/* Segments that one statement looks into. */
 #define PROBE_SEGMENTS 32u
 
 struct log_scan log_scan(struct database *db, uint32_t shard, enum lane lane, uint64_t after, uint64_t last)
@@ -133,7 +133,7 @@ static uint64_t id_of(const struct log_scan *scan, uint64_t number)
         return log_id(scan->shard, lane_seq(scan->lane, number));
 }
 
-/* The next segments, as many as there are looks left for. */
+/* Looks into the next segments, as many as there are looks left. */
 static void probe(struct log_scan *scan)
 {
         uint64_t segment = number_segment(scan->number + 1);
@@ -146,7 +146,7 @@ static void probe(struct log_scan *scan)
         scan->is_sparse = true;
 }
 
-/* Nothing more in those segments. */
+/* The probed segments have no more tasks of the shard. */
 static void probe_end(struct log_scan *scan)
 {
         log_scan_end(scan);
@@ -170,8 +170,8 @@ static void look(struct log_scan *scan)
         scan->looks--;
 }
 
-/* Goes on where the shard may have its next row, given the next one that there is, another shard's.  Segments that have
- * none at all are passed over. */
+/* Continues where the shard may have its next row, given the next row of another shard.  Skips segments without
+ * rows. */
 static void pass(struct log_scan *scan, uint64_t next)
 {
         uint64_t segment = log_segment(next);
@@ -214,10 +214,10 @@ void log_scan_end(struct log_scan *scan)
         scan->is_looking = scan->is_probing = false;
 }
 
-/* --- both ways --------------------------------------------------------------------------------------------------- */
+/* --- both ways --- */
 
-/* From the newest on: the shard's next row below `last`, if the segment that it looks into has one.  False: none was
- * found there, and `last` is before it. */
+/* Searches backwards for the shard's next row below `last`, in one segment.  False: none there, and `last` is now
+ * before that segment. */
 static bool look_back(struct log_scan *scan)
 {
         struct query q = query(scan->db, STATEMENT_LOG_UP_TO);
@@ -231,13 +231,13 @@ static bool look_back(struct log_scan *scan)
                 scan->last = seq_number(log_seq(id)) - 1;
                 return true;
         }
-        /* Rows of higher shards are the last of their segment: the shard's own, if any, stand before them. */
+        /* Rows of higher shards come last in their segment: the shard's own rows, if any, are before them. */
         bool is_behind = is_there && log_shard(id) > scan->shard && segment < number_segment(scan->last);
         scan->last = !is_there ? scan->number : max_u64(scan->number, ((segment + is_behind) << PLACE_BITS) - 1);
         return false;
 }
 
-/* From the oldest on, the same. */
+/* Searches forwards in one segment. */
 static bool look_ahead(struct log_scan *scan)
 {
         scan->looks = 1;

@@ -1,8 +1,8 @@
-/* The table-valued function log_segments(from, until): where a shard's rows may stand, one range of ids a segment.
+/* The table-valued function log_segments(from, until): the ranges of ids where a shard's rows may be, one per segment.
  *
- * Joined with the log it finds what a shard has in many segments by one statement.  To begin and end a statement costs
- * SQLite twice what it costs to find a row, so with about one task of a shard in a segment, as with a thousand shards,
- * that is half of a claim. */
+ * Joined with the log, it finds a shard's tasks in many segments with one statement.  Starting and ending a statement
+ * costs SQLite twice as much as finding a row, so with about one task of a shard per segment, as with a thousand
+ * shards, this halves the cost of a claim. */
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -10,9 +10,9 @@
 
 enum { COLUMN_FIRST, COLUMN_LAST, COLUMN_FROM, COLUMN_UNTIL };
 
-/* Both of one lane and shard. */
+/* Iterates from `at` to `until`, ids of the same lane and shard. */
 struct segments_cursor {
-        sqlite3_vtab_cursor cursor; /* first */
+        sqlite3_vtab_cursor cursor; /* first member */
         uint64_t at;
         uint64_t until;
 };
@@ -37,7 +37,7 @@ static int segments_disconnect(sqlite3_vtab *table)
         return SQLITE_OK;
 }
 
-/* Without both arguments there is nothing to go by. */
+/* Both arguments are required. */
 static int segments_best_index(sqlite3_vtab *table, sqlite3_index_info *info)
 {
         (void)table;

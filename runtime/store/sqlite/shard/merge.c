@@ -1,9 +1,9 @@
-/* Tasks that end as merged into another one that waits. */
+/* MERGE: tasks end as merged into an earlier task of their key. */
 #include "base/numbers.h"
 #include "store/sqlite/sqlite.h"
 #include "task/packed.h"
 
-/* Remembers where it went, of the latest.  Whoever waits for its outcome is led there. */
+/* Remembers which task it was merged into, for the latest ones.  A request for its outcome is redirected there. */
 static void merged_put(struct sqlite_store *s, struct sqlite_shard_row *shard, const struct store_ref *task,
         const struct store_ref *into)
 {
@@ -22,7 +22,7 @@ static void merged_put(struct sqlite_store *s, struct sqlite_shard_row *shard, c
         }
         if (!task->reply_ms)
                 return;
-        /* The other may take longer to end than this one's outcome was to be kept. */
+        /* The target may take longer to end than this task's reply was to be kept. */
         struct store_ref kept = *task;
         kept.reply_ms += STORE_MERGED_MS;
         reply_put(s, &kept, REPLY_MERGED, true, into->id, (struct span){ 0 }, (struct span){ 0 });
@@ -44,7 +44,7 @@ bool merged_find(struct sqlite_store *s, uint32_t shard, struct span id, struct 
         return is_there && !task_id_check(*ret_into, NULL, NULL);
 }
 
-/* The bytes and the note of the one that stays. */
+/* Writes bytes and note of the task that stays. */
 static void flight_set(struct sqlite_store *s, const struct sqlite_shard_row *shard, uint64_t seq,
         const struct envelope *envelope, const struct task_note *note)
 {
@@ -62,7 +62,6 @@ static void flight_set(struct sqlite_store *s, const struct sqlite_shard_row *sh
         buffer_free(&bytes);
 }
 
-/* Reads a task in flight. */
 static bool flight_read(struct sqlite_store *s, const struct sqlite_shard_row *shard, uint64_t seq,
         struct arena_chunk **arena, struct store_task *ret_task)
 {

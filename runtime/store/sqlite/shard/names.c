@@ -1,4 +1,4 @@
-/* Keys that wait for a name: what they wait for, and waking them. */
+/* Keys that wait for a name: listing the names, and waking the keys. */
 #include "store/sqlite/sqlite.h"
 
 static struct span next_name(struct sqlite_store *s, uint32_t shard, struct span after, struct arena_chunk **arena)
@@ -38,13 +38,14 @@ void sqlite_names(struct sqlite_store *s, struct store_request *request)
                         names->has_more = true;
                         return;
                 }
-                /* Somebody else may have written it: what is none is passed over, and fsck says so. */
+                /* Another program may have written it: skip an invalid name, which fsck reports. */
                 if (store_name_is_good(name))
                         names->names[names->names_count++] = name;
         }
 }
 
-/* Those that wait for it longest; one more than `max`, if there are so many, which is not returned. */
+/* The keys that have waited longest; fetches one more than `max`, which is not returned, to see whether there are
+ * more. */
 static uint32_t waiting_keys(struct sqlite_store *s, const struct store_wake *wake, uint32_t max, struct key *keys)
 {
         uint32_t count = 0;

@@ -1,9 +1,9 @@
-/* What a worker says about a task that it runs, to the control list of the shard. */
+/* Appends a worker's report about a task to the shard's control list. */
 #include <errno.h>
 
 #include "store/sqlite/sqlite.h"
 
-/* The start that is recorded of the task, and how long it lasts; false: it is not the one that the report is about. */
+/* Reads the task's recorded start and its remaining time; false: the report is about another start. */
 static bool start_find(struct sqlite_store *s, const struct sqlite_shard_row *shard, struct store_report *report)
 {
         struct arena_chunk **arena = request_arena(&report->request);

@@ -52,7 +52,7 @@ void shard_table_forget(struct shard_table *table)
 {
         for (uint32_t i = 0; i < table->dirty_count; i++)
                 table->rows[table->dirty[i]].is_dirty = false;
-        /* Also what a producer may go by: it may be of a transaction that was undone. */
+        /* Also the state for producers, which may come from a transaction that was rolled back. */
         for (uint32_t i = 0; i < table->count; i++)
                 table->rows[i].is_known = false;
         table->dirty_count = 0;
@@ -86,7 +86,7 @@ static void last_load(struct sqlite_shard_row *s, struct span bytes)
         if (s->last_count > LAST_RANGES)
                 s->last_count = LAST_RANGES;
         memcpy(last, bytes.data, s->last_count * sizeof(*last));
-        /* A call that is repeated looks at each of them. */
+        /* Bounded, because a repeated call looks at each seq. */
         uint64_t sum = 0;
         for (uint32_t i = 0; i < s->last_count && sum <= STORE_CALL_TASKS; i++)
                 sum += last[i].first <= STORE_SEQ_MAX && last[i].count <= STORE_CALL_TASKS ? last[i].count
@@ -95,7 +95,7 @@ static void last_load(struct sqlite_shard_row *s, struct span bytes)
                 s->last_count = 0;
 }
 
-/* The name of a number that is out of range; NULL if all are in it. */
+/* The name of a number that is out of range; NULL if all are valid. */
 static const char *bad_number(const struct sqlite_shard_row *s)
 {
         const struct {
@@ -126,7 +126,7 @@ static const char *bad_number(const struct sqlite_shard_row *s)
 
 #define NUMBER_LOAD(field, column) s->field = column_number(&q, at++);
 
-/* What producers go by from now on. */
+/* Updates the state that producers use. */
 static void know(struct shard_table *table, struct database *db, struct sqlite_shard_row *s)
 {
         s->is_known = true;
@@ -134,7 +134,7 @@ static void know(struct shard_table *table, struct database *db, struct sqlite_s
         s->known_held = s->is_held;
         memcpy(s->known_holder, s->holder, STORE_NONCE_SIZE);
         s->known_delayed = s->delayed;
-        /* What is in flight may be parked by then. */
+        /* Includes what is in flight, which may be parked by then. */
         s->known_backlog = shard_queued(s) + s->delayed + s->parked + s->in_flight;
         s->known_put = shard_tally(table, db, s->shard)->put;
 }

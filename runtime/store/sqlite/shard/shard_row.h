@@ -1,6 +1,6 @@
 /* shard_row.h: one shard's row: its lease, its counters, where its lanes begin and end.
  *
- * Rows are kept in memory over transactions; they are read again when another process has written, and written once, at
+ * Rows stay in memory between transactions.  They are read again when another process has written, and written once, at
  * the end of a transaction that changed them. */
 #ifndef QUIVER_STORE_SQLITE_SHARD_SHARD_ROW_H
 #define QUIVER_STORE_SQLITE_SHARD_SHARD_ROW_H
@@ -46,7 +46,7 @@
         X(last_result, last_result)                                                                                    \
         X(last_control, last_control)                                                                                  \
         X(last_key, last_key)
-/* And for every number of the row. */
+/* X(field, column) for every number of the row. */
 #define SHARD_NUMBERS(X)                                                                                               \
         SHARD_FIRST_NUMBERS(X)                                                                                         \
         X(merged, merged)                                                                                              \
@@ -55,11 +55,11 @@
 
 #define LAST_RANGES STORE_CALL_TASKS
 
-/* Numbers are given one by one, and there must be room for more: 48 bits of a lane's, 50 of a shard's. */
+/* Upper bounds of stored numbers, which leave room for more: 48 bits for a lane's, 50 for a shard's. */
 #define LANE_NUMBER_MAX  ((UINT64_C(1) << STORE_SEQ_LANE_SHIFT) - (UINT64_C(1) << 32))
 #define SHARD_NUMBER_MAX ((UINT64_C(1) << SHARD_SHIFT) - (UINT64_C(1) << 32))
 
-/* Seqs that follow on each other. */
+/* A range of consecutive seqs. */
 struct seq_range {
         uint64_t first;
         uint64_t count;
@@ -67,44 +67,46 @@ struct seq_range {
 
 struct sqlite_shard_row {
         uint32_t shard;
-        uint64_t loaded_in;     /* the generation of the table: what was read in another may have changed since */
-        const char *bad_number; /* one of the row that is out of range: it reads as all zero, and is not written */
+        uint64_t loaded_in; /* generation of the table in which it was read: a row from an older one may have changed
+                               since */
+        const char *bad_number; /* name of a number that is out of range: the row then reads as all zero, and is not
+                                   written */
         bool is_dirty;
 
         uint64_t epoch;
         bool is_held;                     /* false: released, or never owned */
-        uint8_t holder[STORE_NONCE_SIZE]; /* the last one, also after its release */
+        uint8_t holder[STORE_NONCE_SIZE]; /* the last holder, also after its release */
         uint64_t until_ms;
         uint64_t ttl_ms;
         uint64_t boot; /* the boot in which until_ms was written */
         uint64_t call;
 
-        uint64_t want_epoch; /* 0: nobody wants it */
+        uint64_t want_epoch; /* 0: no other host wants the shard */
         uint8_t want_nonce[STORE_NONCE_SIZE];
-        uint64_t want_firm_ms; /* since when it is a firm one; 0: patient */
+        uint64_t want_firm_ms; /* since when the want is firm; 0: patient */
         uint64_t want_until_ms;
         uint64_t want_drain_ms;
 
         uint64_t tail[LANES];  /* the last number given in the lane */
-        uint64_t taken[LANES]; /* how far claims have come: above it queued, up to it in flight.  Beyond the tail if
-                                * the lane was found empty: numbers up to there will not be given any more */
+        uint64_t taken[LANES]; /* last claimed number: above it tasks are queued, up to it in flight.  Beyond the tail
+                                  if the lane was found empty: numbers up to there will not be given any more */
 
         uint64_t queued[LANES];
         uint64_t delayed;
         uint64_t in_flight;
-        uint64_t parked; /* in all lanes */
+        uint64_t parked; /* all lanes */
         uint64_t parked_high;
         uint64_t parked_low;
         uint64_t dead;
         uint64_t results;
         uint64_t keys;
-        uint64_t controls; /* not yet returned to an owner */
+        uint64_t controls; /* controls not yet returned to an owner */
         uint64_t returned; /* controls of the last call, kept until the next */
         uint64_t submitted;
         uint64_t done;
         uint64_t dropped;
         uint64_t results_dropped;
-        uint64_t merged; /* also the number of the last record of one (merge.c) */
+        uint64_t merged; /* also the number of the last merge record (merge.c) */
 
         uint64_t last_delayed;
         uint64_t last_dead;
@@ -112,10 +114,10 @@ struct sqlite_shard_row {
         uint64_t last_control;
         uint64_t last_key;
 
-        struct seq_range *last; /* what the last call claimed */
+        struct seq_range *last; /* seqs that the last call claimed */
         uint32_t last_count;
 
-        /* As it was read or written last, which is enough for producers: shard_peek(). */
+        /* As of the last read or write, which is enough for producers: shard_peek(). */
         bool is_known;
         uint64_t known_leases;
         bool known_held;
@@ -125,16 +127,16 @@ struct sqlite_shard_row {
         uint64_t known_put;
 };
 
-/* What came to a shard since its row was last written.  A submit would have to write the row of every shard that it
- * touches: wide ones, few to a page.  It writes this instead, 64 shards to a page, and whoever writes the row takes it
- * in.  What is true of a shard is its row and its tally together; a row in memory has both. */
+/* Tasks appended to a shard since its row was last written.  A submit would have to write the wide row of every shard
+ * that it touches, few to a page.  It writes tallies instead, 64 shards to a page, and the next writer of the row adds
+ * them in.  A shard's state is its row plus its tally; a row in memory includes both. */
 struct shard_tally {
         uint64_t tail[LANES];  /* the last number given */
-        uint64_t put;          /* tasks that ever were appended, which only grows */
-        uint32_t added[LANES]; /* to what is queued */
+        uint64_t put;          /* all tasks ever appended; only grows */
+        uint32_t added[LANES]; /* tasks to add to `queued` */
         uint32_t submitted;
 };
-#define TALLY_MANY (UINT32_C(1) << 31) /* then it is time that the row is written */
+#define TALLY_MANY (UINT32_C(1) << 31) /* above this the row has to be written */
 
 struct tally_group {
         uint64_t loaded_in;
@@ -202,15 +204,15 @@ void shard_table_free(struct shard_table *table);
 void shard_table_create(struct shard_table *table, struct database *db);
 /* At the start of a transaction: forgets what another process may have changed. */
 void shard_table_begin(struct shard_table *table, struct database *db);
-/* Before COMMIT: writes what has changed. */
+/* Call before COMMIT: writes the changed rows. */
 void shard_table_flush(struct shard_table *table, struct database *db);
-/* After ROLLBACK: forgets everything. */
+/* Call after ROLLBACK: forgets everything. */
 void shard_table_forget(struct shard_table *table);
 
-/* A row that a producer may go by: holder, and how much waits at most.  Exact unless another process has written since;
- * then at least the holder is, and nothing was delayed. */
+/* A row for producers: holder and an upper bound of the backlog.  Exact unless another process has written since; then
+ * at least the holder is exact, and nothing was delayed. */
 struct sqlite_shard_row *shard_peek(struct shard_table *table, struct database *db, uint32_t shard);
-/* What waits in it, or more. */
+/* Upper bound of the tasks that wait in the shard. */
 uint64_t shard_backlog(struct shard_table *table, struct database *db, const struct sqlite_shard_row *shard);
 static inline bool shard_is_exact(const struct shard_table *table, const struct sqlite_shard_row *s)
 {
@@ -222,24 +224,24 @@ void tallies_init(struct shard_table *table);
 struct shard_tally *shard_tally(struct shard_table *table, struct database *db, uint32_t shard);
 bool tally_is_bad(struct shard_table *table, struct database *db, uint32_t shard);
 struct shard_tally *tally_change(struct shard_table *table, struct database *db, uint32_t shard);
-/* The row has it now. */
+/* Clears the tally: the row includes it now. */
 void tally_take(struct shard_table *table, struct database *db, uint32_t shard);
-/* Nothing of it can be read. */
+/* Resets a tally that cannot be read. */
 void tally_clear(struct shard_table *table, struct database *db, uint32_t shard);
 void tallies_flush(struct shard_table *table, struct database *db);
 void tallies_forget(struct shard_table *table);
 uint64_t leases_get(struct shard_table *table, struct database *db);
 void leases_changed(struct shard_table *table, struct database *db);
 
-/* log.c: a part of the flush. */
+/* log.c: writes the log's position; part of shard_table_flush(). */
 void log_position_flush(struct shard_table *table, struct database *db);
 
-/* Room for what a call may claim; makes it if there is none yet. */
+/* Memory for the seqs that a call claims, allocated on first use. */
 __attribute__((returns_nonnull)) struct seq_range *shard_last_room(struct sqlite_shard_row *s);
 
 /* Whether a number of the row is out of range. */
 bool shard_is_bad(struct shard_table *table, struct database *db, uint32_t shard);
-/* A row to read.  Never NULL; all zero once the database has failed, as it does for a row that is bad. */
+/* A row to read.  Never NULL; all zero once the database has failed, which a bad row causes. */
 struct sqlite_shard_row *shard_get(struct shard_table *table, struct database *db, uint32_t shard);
 /* A row to change. */
 struct sqlite_shard_row *shard_change(struct shard_table *table, struct database *db, uint32_t shard);

@@ -1,4 +1,4 @@
-/* Keys whose tasks cannot simply be claimed, and the queues in which those tasks wait. */
+/* Keys that are not free, and their side queues, in which their tasks wait. */
 #include <errno.h>
 #include <inttypes.h>
 
@@ -20,7 +20,7 @@ uint64_t side_first(struct sqlite_store *s, const struct key *key)
         return seq;
 }
 
-/* Whatever its row says: a key for which tasks wait is not free. */
+/* A key with waiting tasks is not free, whatever its row says. */
 static bool has_tasks(struct sqlite_store *s, const struct key *key)
 {
         return side_first(s, key) != UINT64_MAX;
@@ -116,7 +116,7 @@ void key_save(struct sqlite_store *s, struct sqlite_shard_row *shard, struct key
         (void)query_run(&q);
 }
 
-/* Those of the lane normal are the rest; NULL for them. */
+/* Counter of parked tasks of the seq's lane; NULL for `normal`, which is the rest. */
 static uint64_t *lane_counter(struct sqlite_shard_row *shard, uint64_t seq)
 {
         enum lane lane = STORE_SEQ_LANE(seq);
@@ -153,7 +153,7 @@ void side_remove(struct sqlite_store *s, struct sqlite_shard_row *shard, struct 
                 count_down(lane_counter(shard, seq));
 }
 
-/* False if another task stands in the log under its number. */
+/* False if the log has another task under that number. */
 static bool log_put(struct sqlite_store *s, struct sqlite_shard_row *shard, const struct stray *row)
 {
         struct query q = query(&s->db, STATEMENT_LOG_PUT_FREE);
@@ -169,7 +169,7 @@ static bool log_put(struct sqlite_store *s, struct sqlite_shard_row *shard, cons
         return true;
 }
 
-/* Into the log and the claim; -errno with the reason in the row if it is fit for neither. */
+/* Puts a task into the log and the claim; -errno with the reason in `row` if it is malformed. */
 static int back_in_flight(
         struct sqlite_store *s, struct sqlite_shard_row *shard, struct claim *claim, struct stray *row)
 {
@@ -195,7 +195,7 @@ void side_take(
         bind_number(&q, key->id);
         bind_number(&q, max);
         struct stray *rows = arena_take(claim->arena, max * sizeof(*rows));
-        /* First read, then move: the queue must not change under the statement that reads it. */
+        /* Read all rows first: the queue must not change under the statement that reads it. */
         while (query_row(&q))
                 rows[count++] = (struct stray){ .seq = column_number(&q, 0),
                         .task = arena_copy(claim->arena, column_span(&q, 1)),
@@ -209,7 +209,7 @@ void side_take(
                 stray_bury(s, shard, &rows[i]);
                 claim->set_aside++;
         }
-        /* Behind what was set aside, or had no room, the next call goes on at once: nobody would refill the key. */
+        /* If nothing could be claimed, the key is due again at once: no outcome would refill it. */
         bool is_next = claim->count == from && (count || !max);
         key->state = KEY_WAITING;
         key->due_ms = s->now_ms + (is_next ? 0 : STORE_WAITING_MS);

@@ -1,4 +1,4 @@
-/* Tasks enter the store. */
+/* Submitting tasks. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ void shard_append(
         tally->put++;
         if (tally->added[lane] >= TALLY_MANY)
                 (void)shard_write(s, shard->shard);
-        /* Somebody may have written a row under a number that was not given yet: then the next one. */
+        /* Another program may have written a row under a number that was not given yet: try the next number. */
         while (!is_put && !s->db.failure) {
                 uint64_t number = log_give(&s->shards, &s->db, shard, lane);
                 struct query q = query(&s->db, STATEMENT_LOG_PUT_FREE);
@@ -72,7 +72,7 @@ void shard_append_prepared(struct sqlite_store *s, const struct store_prepared *
                 shard_append(s, shard, p->lane, p->bytes, (struct span){ 0 });
 }
 
-/* Handler and key; neither can hold a newline. */
+/* The scope of `unique`: handler and key, neither of which has a newline. */
 static struct span unique_scope(const struct store_prepared *p, char scope[TASK_HANDLER_MAX + TASK_KEY_MAX + 1])
 {
         char *at = mempcpy(scope, p->handler.data, p->handler.size);
@@ -81,7 +81,7 @@ static struct span unique_scope(const struct store_prepared *p, char scope[TASK_
         return (struct span){ scope, (size_t)(at - scope) };
 }
 
-/* True if there is one already; ret_first is its id.  Else remembers this one. */
+/* True if such a task exists; ret_first is its id.  Otherwise remembers this one. */
 static bool unique_is_taken(
         struct sqlite_store *s, const struct store_prepared *p, struct arena_chunk **arena, struct span *ret_first)
 {
@@ -111,9 +111,9 @@ static bool unique_is_taken(
 static int submit_one(struct sqlite_store *s, const struct store_prepared *p, struct store_submission *item,
         struct arena_chunk **arena, struct span *ret_first)
 {
-        item->is_repeat = false; /* a transaction that was undone may have said so */
+        item->is_repeat = false; /* a transaction that was rolled back may have set it */
         const struct sqlite_shard_row *shard = shard_peek(&s->shards, &s->db, p->shard);
-        /* A repeat comes before all limits: it stores nothing. */
+        /* Check for a repeat before all limits: it stores nothing. */
         int r = p->idempotency.size ? idempotency_look(s, p, item) : 1;
         if (r != 1)
                 return r;
@@ -135,8 +135,8 @@ static int by_place(const void *a, const void *b)
         return (x > y) - (x < y);
 }
 
-/* In which order they enter the log: as they will stand there, so that a page is filled before the next.  Tasks of a
- * shard and lane keep their order. */
+/* Sorts items by their place in the log, so that a page is filled before the next.  Tasks of a shard and lane keep
+ * their order. */
 static void order(const struct store_submit *submit, uint64_t order[STORE_SUBMIT_TASKS])
 {
         for (uint32_t i = 0; i < submit->items_count; i++) {

@@ -1,10 +1,10 @@
-/* What came to shards since their rows were written; who owns them, as far as a producer has to know. */
+/* Tallies: tasks appended since the shards' rows were written; and the counter by which producers notice new owners. */
 #include <string.h>
 
 #include "base/memory.h"
 #include "store/sqlite/shard/shard_row.h"
 
-/* So many are read and written at once: two groups fill a page. */
+/* Shards per row of `tally`: two rows fill a page. */
 #define TALLY_SHARDS 32u
 
 #define LEASES_NAME SPAN_TEXT("leases")
@@ -40,7 +40,7 @@ static void group_load(struct shard_table *table, struct database *db, uint32_t 
                 memset(tallies, 0, size);
         query_end(&q);
         group->loaded_in = table->generation;
-        /* None is written before something came. */
+        /* No row exists before the first task. */
         group->is_bad = is_there && !is_whole;
 }
 
@@ -105,7 +105,7 @@ void tallies_forget(struct shard_table *table)
         table->has_dirty_group = false;
 }
 
-/* --- leases ------------------------------------------------------------------------------------------------------ */
+/* --- leases --- */
 
 uint64_t leases_get(struct shard_table *table, struct database *db)
 {

@@ -1,23 +1,31 @@
 #!lua flags=allow-oom
 -- advance: commits outcomes, renews the lease, claims more.
--- ARGV: lease, call, ttl, want of each lane, want_bytes, the longest envelope allowed, outcomes (msgpack: results_max,
--- results_age, outcomes; or ''), the shard's field `claimed` as the caller knows it ('-': it does not), how many that stand in
--- lists are simply done, how many nodes of a list are looked at, where the seqs begin; then for the lanes normal, high and
--- low (the last two may be left out) how many done ones come off the list's head, how many claimed ones stay behind them,
--- what `claimed` says of these after their number, how many elements behind them the caller reads with an LRANGE right after
--- this call, how many of these are known to be small, how many bytes one has if none of them is large, the first 512 bytes
--- of the last claimed element as the caller read them ('': none is claimed; if it does not know `claimed`: of the one whose
--- number stands where else the done ones are counted); then seqs that are simply done and stand in the in-flight hash.
--- The common case comes first and stands alone: what it does not call it need not even define.
--- → bits (1, 2 and 4 more of each lane, 8 has_outbox, 16 has_keys, 32 refused, 64 and 128 wanted, 256 keys are due whose lane
--- had no room, 512 what is claimed stands in the lists), now, left, gone, next_due, controls, troubles, how many of the next
--- elements of high, normal and low are known to be small (4096 and more: no more than so many above that may be read at
--- once), blocks.  Troubles are 0, or how many tasks were too long and are dead, and a line about each of them and about
--- each record that cannot be read.  A block is tasks of consecutive seqs: the first seq, a list of their envelopes, and of
--- their notes ('': none has one); or the first seq, how many, and '' of tasks that the LRANGE brings.  No list is packed
--- into one string: Lua hashes every byte of a string that it makes.  'FENCED'; 'ANEW': `claimed` is another; or 'OTHER': the
--- claimed elements do not stand where they stood, so somebody else has changed the list.
--- KEYS: as lib/shard.lua says.
+-- KEYS: see lib/shard.lua.
+-- ARGV:
+--   1 lease   2 call   3 ttl   4-6 want of high, normal and low   7 want_bytes   8 the longest envelope allowed
+--   9 outcomes (msgpack: results_max, results_age, outcomes), or '' if all are plain DONE
+--   10 the shard's field `claimed` as the caller knows it; '-': it does not know it
+--   11 number of DONE tasks that are in lists   12 number of list nodes to sample for sizes   13 index of the first seq below
+--   then seven arguments each for normal, high and low (high and low may be left out):
+--     +0 number of done elements to trim from the list's head; if ARGV[10] is '-': the number of the last claimed element
+--     +1 number of claimed elements that stay
+--     +2 what `claimed` says of these after their number
+--     +3 number of elements behind them that the caller reads with an LRANGE right after this call
+--     +4 how many of these are known to be small
+--     +5 size of an element above which one of them must be large
+--     +6 the first 512 bytes of the last claimed element as the caller read them; '': none is claimed
+--   then the seqs of plain DONE tasks that are in the in-flight hash.
+-- The common case comes first and uses no function of the libraries, so that their definitions cost it nothing.
+-- Returns: bits, now, left, gone, next_due, controls, troubles, small of high, normal and low, blocks.
+--   bits: 1, 2, 4 more of each lane; 8 has_outbox; 16 has_keys; 32 refused; 64, 128 wanted; 256 keys are due whose lane had
+--     no room; 512 the claimed tasks are in the lists
+--   troubles: 0, or the number of tasks that were too long and are dead, and a line for each of them and each unreadable record
+--   small: how many of a lane's next elements are known to be small; from 4096 on: read at most so many above that at once
+--   blocks: tasks of consecutive seqs, each block as first seq, list of envelopes, list of notes ('': none has one); or, for
+--     tasks that the LRANGE brings, as first seq, count, ''.  No list is packed into one string, because Lua hashes every
+--     byte of a string that it makes.
+-- Or 'FENCED'; 'ANEW': `claimed` differs from ARGV[10]; 'OTHER': the claimed elements have moved, so another program has
+-- changed the list.
 local shard, rings = KEYS[1], #KEYS > 3
 local at = string.sub(shard, 1, -6)
 local high, normal, low = at .. 'high', KEYS[rings and 3 or 2], at .. 'low'
@@ -26,7 +34,7 @@ local fields = redis.call('HMGET', shard, 'lease', 'call', 'want', 'gone', 'done
 if fields[1] ~= ARGV[1] then
 	return 'FENCED'
 end
--- What is stored may have been written by anybody: before anything changes, all numbers that are counted on are looked at.
+-- Any program may have written the stored numbers: check all that are used before anything changes.
 local function counted(name, text)
 	local number = tonumber(text)
 	if not number or number < 0 or number > 281470681743360 or number % 1 ~= 0 then
@@ -39,14 +47,14 @@ local call, last_call = tonumber(ARGV[2]), counted('call', fields[2])
 if call ~= last_call + 1 and call ~= last_call then
 	return 'FENCED'
 end
--- A number is read from its text only where it is needed: each costs as much as twenty steps of a script.
+-- Convert a number from its text only where it is needed: each conversion costs as much as twenty steps of a script.
 local view, first_seq = ARGV[10], ARGV[13] == '35' and 35 or 21
 if call > last_call and view ~= '-' and view ~= (fields[7] or '') then
 	return 'ANEW'
 end
 
--- Which lanes to look at if nothing is out of the ordinary; none if something is.  Every call costs a microsecond, and
--- each that reads makes Redis remember all bell keys once more: everything that is usually not there is asked for at once.
+-- The lanes that the common case looks at; nil if this call is not a common one.  Every call costs a microsecond, and each
+-- read makes Redis remember all bell keys once more, so one EXISTS asks for everything that usually does not exist.
 local first_lane, last_lane
 local next_due, has_keys = -1, 0
 local last = { [0] = 0, counted('normal', fields[6]), 0 }
@@ -62,8 +70,8 @@ if call > last_call and ARGV[9] == '' and view ~= '-' and not fields[3] and not 
 		first_lane, last_lane = 1, 1
 	elseif there == 1 and redis.call('EXISTS', at .. 'keys') == 1 and
 		redis.pcall('LLEN', normal) == ARGV[14] + ARGV[15] then
-		-- Keys wait, and there is nothing to claim that could be theirs, as when a key with more than its share is worked
-		-- off.  It is as always unless one of them is due.
+		-- Keys wait, but no queued task could be theirs, as when a key with more than its share is worked off.  This is still a
+		-- common call unless one of the keys is due.
 		local clock = redis.call('TIME')
 		local head = redis.call('ZRANGE', at .. 'due', 0, 0, 'WITHSCORES')
 		if head[2] and tonumber(head[2]) < 9007199254740991 then
@@ -80,11 +88,10 @@ if first_lane == 0 then
 	last[0], last[2] = counted('high', others[1]), counted('low', others[2])
 end
 
--- The common case: claimed tasks stay in their list, a claim moves a count, and what is done at the head is trimmed.  No
--- task is read here.  It ends in `break`, having changed nothing, if a key is not what it should be, or if what is or may
--- be long comes first.  Numbers go to Redis as text: it would print them with %.17g, which costs more than all the rest.
--- This is no function: one that uses so many variables of the script is made anew with each call, for some 5000
--- instructions of the server.
+-- The common case: claimed tasks stay in their list, a claim only raises a count, and done tasks at the head are trimmed.
+-- No task is read here.  It ends in `break`, with nothing changed, if a key has the wrong type, or if the next task is or
+-- may be long.  Numbers go to Redis as text: it would print them with %.17g, which costs more than all the rest.  This is
+-- not a function: one that uses so many variables of the script is created anew with each call, for some 5000 instructions.
 repeat
 	if not first_lane then
 		break
@@ -104,18 +111,18 @@ repeat
 		local queued = type(length) == 'number' and length - trim - kept or -1
 		local n, small = math.min(queued, tonumber(ARGV[a + 3]), rest), tonumber(ARGV[a + 4])
 		is_odd = queued < 0 or (queued > 0 and n == 0 and rest > 0 and ARGV[4 + lane] ~= '0')
-		-- If the last one stands where it stood, so do all before it.
+		-- If the last claimed element is in its place, so are all before it.
 		if ARGV[a + 6] ~= '' and not is_odd then
 			local bytes = redis.call('LINDEX', list, format('%d', trim + kept - 1))
 			is_odd = bytes ~= ARGV[a + 6] and string.sub(bytes, 1, 512) ~= ARGV[a + 6]
 		end
 		if n > small and not is_odd then
-			-- What the first nodes hold, scaled up to the whole list: it is never less than what is read, if that is small.
+			-- The size of the first nodes, scaled up to the whole list: never less than what is read, if that is small.
 			local bytes = redis.pcall('MEMORY', 'USAGE', list, 'SAMPLES', ARGV[12])
 			if type(bytes) ~= 'number' then -- not allowed here
 				n, small = math.min(n, 4), 4100
 			else
-				-- Of a long list as many are small as make up 256 KiB, if they are.
+				-- In a long list, as many elements count as small as make up 256 KiB.
 				small = bytes <= 1048576 and queued or math.floor(262144 * length / bytes)
 				small = (bytes > 16384 * length and 4096 + n or 0) + math.min(small, 2048)
 				room = room or tonumber(ARGV[7])
@@ -162,7 +169,7 @@ repeat
 		set[s + 5], set[s + 6] = 'done', format('%d', done_before + done)
 	end
 	redis.call('HSET', shard, unpack(set))
-	-- The last read, which rings: of all keys that the script was given.
+	-- The last read arms the bell for all keys that the script was given.
 	if rings then
 		redis.call('EXISTS', shard)
 	end
@@ -171,7 +178,7 @@ repeat
 	return reply
 until true
 
--- Everything else.  It is a function since one has room for 200 local variables, and all that is included here has many.
+-- All other cases.  A function, because each function has room for 200 local variables, and the included files have many.
 local want = { [0] = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]) }
 local want_bytes, limit = tonumber(ARGV[7]), tonumber(ARGV[8])
 local function uncommon()
@@ -221,7 +228,7 @@ local function claim_add(seq, bytes, note)
 	count = count + 1
 end
 
--- How many elements of a list are known to be small, as the common case says it.
+-- How many elements of a list are known to be small, in the common case's terms.
 local function small_next(lane)
 	local length, bytes = redis.call('LLEN', lanes[lane]), redis.pcall('MEMORY', 'USAGE', lanes[lane], 'SAMPLES', '128')
 	if length == 0 then
@@ -229,13 +236,12 @@ local function small_next(lane)
 	elseif type(bytes) ~= 'number' then
 		return 4100 -- not allowed here
 	end
-	-- Of a long list the common case finds out how many are small, by what the caller has seen.
+	-- For a long list the common case finds out by the element sizes that the caller has seen.
 	return bytes <= PORTION_BYTES and math.min(length, 2048) or bytes <= 16384 * length and 0 or
 		4096 + math.floor(262144 * length / bytes)
 end
 
--- `waits` has the lanes of keys that are due and had no room: they come when their lane has some, so the next time is that
--- of others.
+-- `waits` has the lanes of due keys that found no room.  These are claimed when their lane has room, so next_due ignores them.
 local function answer(controls, gone, refused, till, waits)
 	local due = look(next(waits) and now + 1)
 	local bits = 8 * redis.call('EXISTS', at .. 'outbox') + 16 * redis.call('EXISTS', at .. 'keys') + (refused and 32 or 0) +
@@ -253,7 +259,7 @@ local function answer(controls, gone, refused, till, waits)
 	return reply
 end
 
--- What was asked for, as far as it can be read; false for what cannot.
+-- Parses controls; false for one that cannot be read.
 local function controls_read(list)
 	local controls = {}
 	for i, entry in ipairs(list) do
@@ -274,7 +280,7 @@ end
 
 local places = first_seq == 35 and { [0] = 21, 14, 28 } or { 14 }
 
--- Whether what is claimed stands where it stood, as far as the caller knows: `claimed` is as claimed_check() read it.
+-- Whether the claimed elements are in their places, as far as the caller knows; `claimed` comes from claimed_check().
 local function claimed_stands(claimed)
 	for lane, a in pairs(places) do
 		local place = view == '-' and ARGV[a] - claimed[lane].base or ARGV[a] + ARGV[a + 1]
@@ -285,8 +291,8 @@ local function claimed_stands(claimed)
 	return not (claimed[0].is_changed or claimed[1].is_changed or claimed[2].is_changed)
 end
 
--- The answer to the last call was lost: what it claimed is in flight and is returned again.  It leaves the lists, for the
--- caller does not know of it yet and could not tell whether it stays in its place.
+-- The answer to the last call was lost: returns the tasks that it claimed, which are in flight, again.  They leave the
+-- lists, because the caller does not know them yet and could not check that they stay in place.
 if call == last_call then
 	local saved = redis.call('HMGET', shard, 'last', 'until', 'returned')
 	check_types('high', 'normal', 'low', 'flight', 'notes', 'control', 'delayed', 'due')
@@ -330,7 +336,7 @@ for _, o in ipairs(outcomes) do
 end
 room = math.min(room, 256)
 
--- How much there is of everything; that it can be counted shows that it is of the right type.
+-- Counts a key's elements, which also proves that the key has the right type.
 local function size(command, name)
 	local count_or_error = redis.pcall(command, at .. name)
 	if type(count_or_error) == 'table' then
@@ -352,7 +358,7 @@ end
 check_counts(unpack(COUNTS))
 local claimed = claimed_check()
 if not claimed_stands(claimed) then
-	-- What stands at which place is not known any more.  Whoever acquires the shard anew is told what is in flight.
+	-- It is unknown which task is at which place.  Whoever acquires the shard again gets the tasks in flight.
 	return 'OTHER'
 end
 for lane = 0, 2 do
@@ -370,9 +376,9 @@ end
 
 -- --- controls ---------------------------------------------------------------------------------------------------------
 
--- The list keeps what the last call returned until this one, at its head; `applied` of them, from the head, have done
--- their work already.
--- One by one: what workers say may be long, and a call brings a MiB of it, but always one.
+-- The list keeps the controls that the last call returned until this one, at its head; the first `applied` of them have been
+-- applied already.
+-- Reads new controls one by one: workers' reports may be long, and a call returns at most a MiB of them, but always one.
 local function controls_next(from)
 	local list, bytes = {}, 0
 	for i = 0, 63 do
@@ -404,7 +410,7 @@ local function controls_take()
 			trouble('control: an entry cannot be read; it is passed over')
 		end
 	end
-	-- A key that is held no more, and for which nothing waits, is free before the outcomes are looked at.
+	-- A key that is no longer held and has no waiting tasks must be free before the outcomes are applied.
 	keys_save()
 	if returned > 0 or #list > 0 then
 		redis.call('HSET', shard, 'returned', #list, 'applied', math.max(applied, #list))
@@ -418,7 +424,7 @@ end
 -- --- the call ---------------------------------------------------------------------------------------------------------
 
 
--- From here on all that is in flight is in the in-flight hash, but what this call says is done.
+-- From here on all in-flight tasks are in the in-flight hash, except those that this call says are done.
 for lane, a in pairs(view ~= '-' and places or {}) do
 	redis.call('LTRIM', lanes[lane], ARGV[a], -1)
 	claimed[lane] = { count = tonumber(ARGV[a + 1]), done = string.match(ARGV[a + 2], '^:(%x+):'), base = claimed[lane].base + ARGV[a] }

@@ -1,14 +1,15 @@
 #!lua flags=allow-oom
--- advance_many: the common case of `advance` for several shards at once.  All of what it costs to run a script is paid once.
--- In the common case the shard has tasks in its lane `normal` only, no key waits, and all outcomes are plainly done.
--- KEYS: `…shard` and `…normal` of each shard.  They are not read to ring: the caller reads what has to ring afterwards.
--- ARGV: ttl, how many nodes of a list are looked at; then eleven of each shard: its lease, the call's number, its field `claimed`
--- as the caller knows it, how many are done, how many of these come off the list's head, how many claimed ones stay behind
--- them, what `claimed` says of these after their number, how many elements behind them the caller reads, how many of these
--- are known to be small, how many bytes one has if none of them is large, the first 512 bytes of the last claimed element
--- ('': none is claimed).
--- → now, and of each shard a list: 1 if it has more, how many of the next elements are known to be small, the last number
--- claimed before, how many are claimed; or 0: nothing has changed there, and `advance` has to find out what is the matter.
+-- advance_many: the common case of `advance` for several shards at once, so that the cost of running a script is paid once.
+-- Common means: the shard has tasks in its lane `normal` only, no key waits, and all outcomes are plain DONE.
+-- KEYS: `…shard` and `…normal` of each shard.  These reads do not arm the bell: the caller reads the bell keys afterwards.
+-- ARGV: ttl, number of list nodes to sample for sizes; then eleven arguments per shard:
+--   +0 lease   +1 the call's number   +2 the field `claimed` as the caller knows it   +3 number of DONE tasks
+--   +4 number of done elements to trim from the list's head   +5 number of claimed elements that stay
+--   +6 what `claimed` says of these after their number   +7 number of elements behind them that the caller reads
+--   +8 how many of these are known to be small   +9 size of an element above which one of them must be large
+--   +10 the first 512 bytes of the last claimed element; '': none is claimed
+-- Returns: now, and per shard a list: 1 if it has more, how many of the next elements are known to be small, the last number
+-- claimed before, the number of claimed tasks; or 0: an uncommon case, nothing has changed, and `advance` must be called.
 local pcall, format, sub = redis.pcall, string.format, string.sub
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -20,7 +21,7 @@ local a = 3
 for i = 1, #KEYS, 2 do
 	local shard, list, reply = KEYS[i], KEYS[i + 1], 0
 	repeat
-		-- The fence, and everything that makes a call uncommon.  Errors of one shard must not stop the others: pcall.
+		-- The fence, and everything that makes a call uncommon.  pcall, because an error in one shard must not stop the others.
 		local fields = pcall('HMGET', shard, 'lease', 'call', 'want', 'gone', 'done', 'normal', 'claimed')
 		if fields[1] ~= ARGV[a] or fields[3] or fields[4] or ARGV[a + 2] ~= (fields[7] or '') then
 			break
@@ -44,7 +45,7 @@ for i = 1, #KEYS, 2 do
 		if queued < 0 then
 			break
 		end
-		-- If the last claimed element stands where it stood, so do all before it.
+		-- If the last claimed element is in its place, so are all before it.
 		local claimed = ARGV[a + 10]
 		if claimed ~= '' then
 			local bytes = pcall('LINDEX', list, format('%d', trim + kept - 1))
@@ -53,12 +54,12 @@ for i = 1, #KEYS, 2 do
 			end
 		end
 		if n > small then
-			-- What the first nodes hold, scaled up to the whole list: it is never less than what is read, if that is small.
+			-- The size of the first nodes, scaled up to the whole list: never less than what is read, if that is small.
 			local bytes = pcall('MEMORY', 'USAGE', list, 'SAMPLES', ARGV[2])
 			if type(bytes) ~= 'number' or bytes > 16384 * length then
 				break
 			end
-			-- Of a long list as many are small as make up 256 KiB, if they are.
+			-- In a long list, as many elements count as small as make up 256 KiB.
 			small = math.min(queued, 2048)
 			if bytes > 1048576 then
 				small = math.min(small, math.floor(262144 * length / bytes))
