@@ -144,8 +144,7 @@ struct store_info {
         uint32_t shards;
         const struct store_app *record; /* app.h; as last read */
         bool ring_costs;    /* ringing is expensive, so an owner sets calls_again when its next advance follows soon */
-        uint32_t calls_max; /* most advances worth having under way at once; more would queue at the store; 0: no limit
-                             */
+        uint32_t calls_max; /* most advances under way at once: more would only queue at the store; 0: no limit */
 };
 
 /* Opens or creates a store.  -ENOENT (does not exist), -EINVAL (disagrees with the record), -EPROTO (not a Quiver
