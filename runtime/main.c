@@ -1,4 +1,4 @@
-/* main.c: argv → command table. */
+/* main.c: the table of commands; argv[1] chooses one. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

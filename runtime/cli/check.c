@@ -29,17 +29,17 @@
 #define HANDLERS_SHOWN         12
 #define SCHEDULE_TIMES_CHECKED 3u
 
-/* What was looked at, and what came of it. */
+/* The state of one check. */
 struct check {
         const char *path;
-        const char *how; /* why that file */
+        const char *how; /* how the file was chosen */
         bool is_ok;
-        struct config config; /* if it could be loaded */
+        struct config config; /* valid if it could be loaded */
         struct problems problems;
         struct plugin_report *plugins; /* one per handler; NULL: none was loaded */
 };
 
-/* How to go about it. */
+/* The command's options. */
 struct check_request {
         const char *config;
         bool has_show, has_json, is_config_only, is_reference, is_acl;
@@ -58,7 +58,7 @@ static void print_handler(const struct handler_config *h, const struct plugin_re
                 text_plural(h->retry.attempts));
 }
 
-/* Its next times, as if it were set now. */
+/* The schedule's next times, as if it were set now. */
 static uint32_t next_times(const struct schedule_config *c, struct schedule *ret_schedule, uint64_t *ret_times)
 {
         struct error error = { "" };
@@ -103,7 +103,8 @@ static json_t *json_schedules(const struct config *config)
         return list;
 }
 
-/* In one line; false if that URL has no TLS to Redis, or it cannot be used, which is a problem of its own. */
+/* Describes TLS in one line; false if the URL has no TLS to Redis, or its files are unusable, which is reported
+ * elsewhere. */
 static bool describe_tls(const struct url *url, const struct tls_config *tls, char text[TLS_DESCRIPTION_MAX])
 {
         const struct tls_files files = tls_files_of(tls);
@@ -226,7 +227,7 @@ static void report_json(const struct check *check, bool has_show)
 
 /* --- does every plugin load, and does its init like its settings? --- */
 
-/* A problem is one line: of a backtrace it has the innermost function of the plugin itself. */
+/* A problem is one line: keeps only the plugin's innermost function of a backtrace. */
 static void make_one_line(char *text, const char *label)
 {
         char mark[300];
@@ -281,7 +282,7 @@ void check_state(const struct config *config, struct problems *problems)
         struct error error;
         char prefix[PATH_MAX + 32];
         int fd = file_trust_open(config->state, FILE_TRUST_FOLDER, &trust, &error);
-        /* The host makes it if it is not there; whoever checks may not be let in. */
+        /* A missing folder is fine: the host creates it.  The user who checks may lack access. */
         if (fd >= 0)
                 (void)close(fd);
         (void)snprintf(prefix, sizeof(prefix), "state folder %s: ", config->state);
@@ -383,7 +384,7 @@ int cmd_check(int argc, char **argv)
         char *path = NULL;
         struct error error;
         int code;
-        /* A plugin's code runs as a child of this, too. */
+        /* Plugin code runs as a child of this process. */
         harden_process();
         if (!options_read(&o, argc, argv, &code))
                 return code;

@@ -6,11 +6,11 @@
 
 #include "config/config.h"
 
-/* Everything that is wrong with that configuration, an array of texts: each plugin is loaded in a throw-away runner
- * with its settings, so its init runs.  Warnings are not in it.  The caller's. */
+/* All errors of that configuration, as an array of texts that the caller owns; without warnings.  Loads each plugin in
+ * a throw-away runner with its settings, so its init runs. */
 json_t *check_errors(const char *path);
 
-/* Whether the state folder, if there is one, is as a host wants it. */
+/* Checks owner and mode of the state folder, if it exists. */
 void check_state(const struct config *config, struct problems *problems);
 
 #endif

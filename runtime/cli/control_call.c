@@ -19,7 +19,7 @@
 #define REPLY_MAX    (1024u * 1024u)
 #define BUSY_WAIT_MS 10
 
-/* Until the descriptor is ready, or the time is over. */
+/* Waits until the descriptor is ready or the time is over. */
 static int wait_for(int fd, short events, uint64_t end_ms)
 {
         for (;;) {
@@ -39,7 +39,7 @@ static int wait_for(int fd, short events, uint64_t end_ms)
 static int connect_to(int folder_fd, const char *file, uint64_t end_ms)
 {
         int fd;
-        /* A full backlog gives no sign when it is not full any more. */
+        /* Poll: nothing reports when a full backlog has room again. */
         while ((fd = control_socket_connect(folder_fd, file)) == -EAGAIN && clock_boot_ms() < end_ms)
                 (void)poll(NULL, 0, BUSY_WAIT_MS);
         return fd == -EAGAIN ? -ETIMEDOUT : fd;
@@ -49,7 +49,7 @@ static int send_all(int fd, const char *text, size_t size, uint64_t end_ms)
 {
         while (size) {
                 ssize_t n = send(fd, text, size, MSG_NOSIGNAL);
-                /* One that answers without hearing the end is listened to all the same. */
+                /* A host may answer before it has read everything: read that answer. */
                 if (n < 0 && errno == EPIPE)
                         return 0;
                 if (n < 0 && errno != EAGAIN && errno != EINTR)
@@ -66,7 +66,7 @@ static int send_all(int fd, const char *text, size_t size, uint64_t end_ms)
         return 0;
 }
 
-/* One line; at the end of file without one, what there is. */
+/* Receives one line, or the rest before the end of file. */
 static int receive_line(int fd, struct buffer *line, uint64_t end_ms)
 {
         for (;;) {

@@ -1,4 +1,4 @@
-/* control_call.h: a question to a host on this machine, over its control socket (host/control.h). */
+/* control_call.h: sends a request to a host on this machine, over its control socket (host/control.h). */
 #ifndef QUIVER_CLI_CONTROL_CALL_H
 #define QUIVER_CLI_CONTROL_CALL_H
 
@@ -17,10 +17,10 @@
 int control_ask(const char *folder, const char *name, json_t *request, uint64_t timeout_ms, json_t **ret_reply,
         struct error *error);
 
-/* The names under which control sockets stand in the folder, sorted; whether somebody listens is not known. */
+/* The names of the control sockets in the folder, sorted; their hosts may not be running. */
 void control_names(const char *folder, struct strings *ret_names);
 
-/* Says why that failed, as `command`; returns the exit code that goes with it. */
+/* Prints the error of `command` and returns the exit code for it. */
 int control_fail(const char *command, int r, const struct error *error);
 
 #endif

@@ -23,7 +23,7 @@ struct envelope_request {
         struct task_options task;
 };
 
-/* --- reading ------------------------------------------------------------------------------------------------------ */
+/* --- reading --- */
 
 static int read_file(const char *path, struct buffer *to, struct error *error)
 {
@@ -81,7 +81,7 @@ static int show_file(const char *path, const struct envelope_request *request)
         return r < 0 ? EXIT_FAILED : EXIT_DONE;
 }
 
-/* --- writing ------------------------------------------------------------------------------------------------------ */
+/* --- writing --- */
 
 static int write_envelope(const struct envelope_request *request, struct error *error)
 {

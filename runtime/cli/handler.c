@@ -33,7 +33,7 @@ static int write_all(int fd, const struct buffer *text)
         return 0;
 }
 
-/* By rename, so that a host that reloads meanwhile sees the old file or the new one. */
+/* Replaces the file by rename, so that a host that reloads meanwhile sees the old or the new one. */
 static int replace(const char *path, const struct buffer *text, const struct stat *old, struct error *error)
 {
         char *new = text_printf("%s.new", path);
@@ -41,7 +41,7 @@ static int replace(const char *path, const struct buffer *text, const struct sta
         int r = fd < 0 ? -errno : write_all(fd, text);
         if (fd >= 0 && !r && (fchmod(fd, old->st_mode & 07777) < 0 || fsync(fd) < 0))
                 r = -errno;
-        /* Only root can give it back to another owner. */
+        /* Only root can restore another owner. */
         if (fd >= 0 && !r && fchown(fd, old->st_uid, old->st_gid) < 0 && geteuid() == 0)
                 r = -errno;
         if (fd >= 0 && close(fd) < 0 && !r)
@@ -56,7 +56,7 @@ static int replace(const char *path, const struct buffer *text, const struct sta
         return r;
 }
 
-/* The file as it would be must be at least as right as it was. */
+/* Refuses an edit that would make the file invalid. */
 static int check_new(const char *path, const struct buffer *text, struct error *error)
 {
         struct problems problems = { .reader = READER_ANYBODY };
@@ -104,7 +104,7 @@ int handler_add(const char *command, const char *given_config, const char *name,
                 return code;
         const struct handler_config *known = config_handler(&s.config, name);
         char *line = text_printf("%s = { %s };", name, settings);
-        char *path = realpath(s.config.path, NULL); /* behind a symbolic link is the file */
+        char *path = realpath(s.config.path, NULL); /* follows symbolic links */
         int r = known  ? error_set(&error, -EEXIST, "there is a handler %s already, at %s:%u", name, known->file,
                                  known->line)
                 : path ? edit_file(path, line, is_dry, &error)

@@ -1,4 +1,4 @@
-/* handler.h: a handler more in runtime.cfg. */
+/* handler.h: adds a handler to runtime.cfg. */
 #ifndef QUIVER_CLI_HANDLER_H
 #define QUIVER_CLI_HANDLER_H
 

@@ -5,7 +5,7 @@
 #include "cli/open.h"
 #include "look/look.h"
 
-/* One request after the other until all is known.  What the look shows is shown on the client's thread.  0, or -errno
+/* Sends one request after the other until the look is complete.  Output happens on the client's thread.  0, or -errno
  * with the text. */
 int cli_look(struct cli_store *s, struct look *look, struct error *error);
 

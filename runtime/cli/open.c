@@ -9,7 +9,7 @@
 
 struct strings cli_set;
 
-/* What the store said about the request; anything else is about the store. */
+/* Whether the error is the store's answer to the request, and not a failure to reach the store. */
 static bool is_answer(int r)
 {
         switch (-r) {

@@ -20,7 +20,7 @@ int options_wrong(const struct options *o, const char *format, ...)
         return EXIT_USAGE;
 }
 
-/* --- one option --------------------------------------------------------------------------------------------------- */
+/* --- one option --- */
 
 const char *option_name(const struct option *option, size_t *ret_size)
 {
@@ -130,7 +130,7 @@ int option_set(const struct option *option, const char *value, struct error *err
         return -EINVAL;
 }
 
-/* --- help --------------------------------------------------------------------------------------------------------- */
+/* --- help --- */
 
 void options_print(const struct options *o)
 {
@@ -146,7 +146,7 @@ void options_print(const struct options *o)
                 (void)printf("\nexamples:\n%s", o->examples);
 }
 
-/* --- all words ---------------------------------------------------------------------------------------------------- */
+/* --- all words --- */
 
 /* Where the reading is. */
 struct option_reader {

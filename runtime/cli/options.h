@@ -1,6 +1,6 @@
-/* options.h: what every command does with its words: options, help, and a hint for the misspelt.
+/* options.h: parses every command's arguments: options, help, and a hint for misspelt ones.
  *
- * A command's options are a table.  Each row says what the help shows, and where the value goes:
+ * A command's options are a table.  Each row says what the help shows and where the value goes:
  *
  *         const struct option table[] = {
  *                 OPT_TEXT("-k, --key KEY", &q.key, "what order is kept for"),
@@ -60,7 +60,7 @@ struct option {
         }
 
 #define OPT_FLAG(option, field, about) OPT_ROW(option, OPTION_FLAG, about, .to.flag = (field))
-/* The text is argv's own. */
+/* The text is borrowed from argv. */
 #define OPT_TEXT(option, field, about) OPT_ROW(option, OPTION_TEXT, about, .to.text = (field))
 /* The field is a uint32_t or a uint64_t. */
 #define OPT_NUMBER(option, field, least, most, about)                                                                  \
@@ -77,47 +77,46 @@ struct option {
 /* The field is the int32_t that belongs to the name. */
 #define OPT_CHOICE(option, field, names, about)                                                                        \
         OPT_ROW(option, OPTION_CHOICE, about, .to.i32 = (field), .choices = (names))
-/* It may be given several times: a copy of each is added. */
+/* The option may be given several times: a copy of each value is added. */
 #define OPT_LIST(option, field, about) OPT_ROW(option, OPTION_LIST, about, .to.list = (field))
-/* For a value that needs more: `function` returns 0, or -EINVAL with a text that does not name the option. */
+/* For a value that needs its own parser: `function` returns 0, or -EINVAL with a text that does not name the option. */
 #define OPT_CALL(option, function, owner, about)                                                                       \
         OPT_ROW(option, OPTION_CALL, about, .to.self = (owner), .call = (function))
 
-/* A command's help, its options, and what it was given.  `usage` starts after "quiver ". */
+/* A command's help, its options, and its parsed arguments.  `usage` starts after "quiver ". */
 struct options {
         const char *usage;
         const char *about;    /* what it does, one or more lines */
         const char *examples; /* whole lines, NULL: none */
         const struct option *table;
         size_t table_count;
-        size_t words_max; /* one word more is refused */
-        const char *hint; /* what is said about that word after "what is WORD?"; NULL: nothing */
+        size_t words_max; /* more words than this are refused */
+        const char *hint; /* printed about such a word after "what is WORD?"; may be NULL */
 
         /* Set by options_read(). */
         const char *command;
-        char **words; /* what is no option, in order, ended by NULL; everything after "--" is among them */
+        char **words; /* arguments that are not options, in order, ended by NULL; includes everything after "--" */
         size_t words_count;
 };
 
 #define OPTIONS_TABLE(rows) .table = (rows), .table_count = sizeof(rows) / sizeof((rows)[0])
 #define WORDS_ANY           SIZE_MAX
 
-/* Reads everything that was given, into the fields that the table names; argv[0] is the command's own name, the rest is
- * put in another order.  False: the command ends with *ret_code, since the help was asked for and printed, or something
- * is wrong and was said on standard error. */
+/* Parses argv into the fields that the table names; argv[0] is the command's name, the other elements may be reordered.
+ * False: the command ends with *ret_code, because the help was printed, or an error was reported. */
 bool options_read(struct options *o, int argc, char **argv, int *ret_code);
 
-/* While a visitor is set, options_read() shows it the table of whoever calls, and reads nothing: the manual and the
- * completion of shells are made from what the commands themselves go by.  NULL ends it. */
+/* While a visitor is set, options_read() passes the caller's table to it and parses nothing: the manual and shell
+ * completion are made from the commands' own tables.  NULL removes it. */
 void options_visit(void (*visit)(void *self, const struct options *o), void *self);
 /* The name in "-k, --key KEY", without its dashes; *ret_size bytes. */
 const char *option_name(const struct option *option, size_t *ret_size);
 /* The KEY in "-k, --key KEY"; empty for a flag. */
 const char *option_value_name(const struct option *option);
-/* As --help prints it. */
+/* Prints the help. */
 void options_print(const struct options *o);
 
-/* Says "quiver COMMAND: TEXT" and where the help is; returns EXIT_USAGE. */
+/* Prints "quiver COMMAND: TEXT" and where the help is; returns EXIT_USAGE. */
 __attribute__((format(printf, 2, 3))) int options_wrong(const struct options *o, const char *format, ...);
 
 /* Whether the option is spelt --NAME. */
@@ -126,7 +125,7 @@ bool option_is(const struct option *option, const char *name, size_t size);
 /* Writes the value to the option's field.  0, or -EINVAL with a text that does not name the option. */
 int option_set(const struct option *option, const char *value, struct error *error);
 
-/* A decimal number from `min` to `max` and nothing else; false if it is not. */
+/* Parses a decimal number from `min` to `max`; false if it is anything else. */
 bool options_number(const char *text, uint64_t min, uint64_t max, uint64_t *ret_number);
 
 #endif

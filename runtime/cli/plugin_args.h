@@ -1,11 +1,11 @@
-/* plugin_args.h: what the commands that run one plugin without a host have in common on their command line. */
+/* plugin_args.h: the common arguments of commands that run one plugin without a host. */
 #ifndef QUIVER_CLI_PLUGIN_ARGS_H
 #define QUIVER_CLI_PLUGIN_ARGS_H
 
 #include "base/setting_list.h"
 #include "cli/options.h"
 
-/* Zero-initialised is nothing said. */
+/* All zero means that nothing was given. */
 struct plugin_args {
         const char *plugin;  /* as it was named */
         const char *handler; /* --handler, or the plugin's file name without its ending: what a runtime.cfg would say */

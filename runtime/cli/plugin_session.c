@@ -65,7 +65,7 @@ void plugin_session_close(struct plugin_session *s)
         plugin_copy_remove_temporary(&s->copy);
 }
 
-/* --- load, init, close -------------------------------------------------------------------------------------------- */
+/* --- load, init, close --- */
 
 struct probe {
         struct plugin_session *session;
@@ -218,7 +218,7 @@ void plugin_session_probe(struct plugin_session *s, uint64_t init_ms, uint64_t c
         (void)uv_run(&s->loop, UV_RUN_DEFAULT);
 }
 
-/* --- tasks -------------------------------------------------------------------------------------------------------- */
+/* --- tasks --- */
 
 static void on_settled(void *owner, struct pool_task *task, const struct settled *settled)
 {

@@ -11,13 +11,13 @@
 
 #define PLUGIN_REPORT_MAX 4096
 
-/* What came of loading it once.  Texts are cut to fit. */
+/* The result of loading a plugin once.  Texts are cut to fit. */
 struct plugin_report {
         bool is_ready;                 /* every seat's init succeeded */
-        bool is_whole;                 /* it was ready, and ended by itself and in time after every close */
-        char error[PLUGIN_REPORT_MAX]; /* what went wrong first; a backtrace may follow the first line */
+        bool is_whole;                 /* it was ready, and after every close the process ended by itself and in time */
+        char error[PLUGIN_REPORT_MAX]; /* the first error; a backtrace may follow the first line */
 
-        /* Only if it got ready: */
+        /* Only if it was ready. */
         char name[128];
         char version[128];
         uint32_t flags;
@@ -27,9 +27,9 @@ struct plugin_report {
         struct rehearsal rehearsal;
 };
 
-/* Where tasks come from and where they go.  `ready` and `log` may be NULL. */
+/* Callbacks that supply tasks and receive their outcomes.  `ready` and `log` may be NULL. */
 struct plugin_session_events {
-        /* Asked for whenever there is room.  NULL: none now; with *ret_is_end never again. */
+        /* The next task, called whenever there is room.  NULL: none now; with *ret_is_end set: no more at all. */
         struct pool_task *(*next)(void *owner, bool *ret_is_end);
         /* As in struct pool_io_events. */
         void (*settled)(void *owner, struct pool_task *task, const struct settled *settled);
@@ -44,28 +44,28 @@ struct plugin_session {
         struct leases leases;
         uv_loop_t loop;
 
-        /* Of the run that goes on: */
+        /* Of the current run. */
         struct pools pools;
         struct pool_io pool_io;
         const struct plugin_session_events *events;
         void *owner;
         struct try_services services;
-        bool is_exhausted;  /* no more tasks to come */
-        bool is_giving_up;  /* what waits or runs is to be cancelled */
-        bool has_cancelled; /* what waited or ran has been cancelled */
+        bool is_exhausted;  /* next() has no more tasks */
+        bool is_giving_up;  /* waiting and running tasks are to be cancelled */
+        bool has_cancelled; /* they have been cancelled */
 };
 
-/* Makes the private copy.  `start` has what every session has: one seat, no limits, no services that a host has not.
- * 0, or -errno with the text set. */
+/* Makes the private copy of the plugin.  Sets `start` to the defaults: one seat, no limits, no services beyond a
+ * host's.  0, or -errno with the text set. */
 int plugin_session_open(
         struct plugin_session *s, const char *plugin, enum plugin_copy_source source, struct error *error);
 /* For a plugin that was built with a sanitizer: lets the runners of this process load its runtime first. */
 void plugin_session_preload(const char *plugin);
-/* Handles that the caller has put on the loop are closing by now. */
+/* The caller must have begun to close its own handles on the loop. */
 void plugin_session_close(struct plugin_session *s);
 
-/* Starts one runner, only to see whether it starts and ends as it should: load, init, READY within `init_ms`; close and
- * the end of the process within `close_ms`. */
+/* Starts one runner to test that it starts and ends properly: load, init, READY within `init_ms`; close and the end of
+ * the process within `close_ms`. */
 void plugin_session_probe(struct plugin_session *s, uint64_t init_ms, uint64_t close_ms, struct plugin_report *ret);
 
 /* Passes tasks through a pool until there are no more.  0, or -errno with the text set. */
@@ -76,9 +76,9 @@ int plugin_session_run(struct plugin_session *s, const struct pool_policy *polic
 void plugin_session_put_outcomes(
         const uint64_t outcomes[OUTCOME_INTERRUPTED + 1], const char *separator, struct buffer *to);
 
-/* From an event: takes no more tasks, and cancels what waits or runs; each is settled. */
+/* Call from an event: takes no more tasks, and cancels waiting and running ones; each is settled. */
 void plugin_session_give_up(struct plugin_session *s);
-/* From an event: the same, and at once: every runner is killed. */
+/* Call from an event: like plugin_session_give_up(), but kills every runner at once. */
 void plugin_session_cut(struct plugin_session *s);
 
 #endif

@@ -1,4 +1,4 @@
-/* print.h: how a command prints what view/ made of the replies. */
+/* print.h: prints what view/ made of replies. */
 #ifndef QUIVER_CLI_PRINT_H
 #define QUIVER_CLI_PRINT_H
 
@@ -10,24 +10,24 @@
 #include "base/span.h"
 #include "task/note.h"
 
-/* One object a line, on standard output.  Takes the object. */
+/* Prints the object on one line of standard output.  Takes ownership. */
 void cli_json_print(json_t *object);
-/* The same over several lines, for a command that prints only one. */
+/* Prints the object over several lines, for a command that prints only one.  Takes ownership. */
 void cli_json_print_wide(json_t *object);
 
-/* The text, on standard output; empties the buffer and frees its memory. */
+/* Prints the text on standard output; frees the buffer's memory. */
 void cli_text_print(struct buffer *text);
 
-/* Bytes as text_put_bytes() shows them, on standard output. */
+/* Prints bytes in the format of text_put_bytes() on standard output. */
 void cli_bytes_print(struct span bytes, size_t max);
 
-/* A history as the client library returns it, as view/ shows it.  The note points into `scratch`. */
+/* Converts a client library's history to the note that view/ shows.  The note points into `scratch`. */
 struct task_note cli_note(const struct qv_client_history *history, struct buffer *scratch);
 
-/* Before a text that replaces the one on the screen; nothing if standard output is no terminal. */
+/* Clears the screen; does nothing if standard output is not a terminal. */
 void cli_clear_screen(void);
 
-/* Whether what is printed may have colours: on a terminal, unless NO_COLOR is set. */
+/* Whether output may have colours: on a terminal, unless NO_COLOR is set. */
 bool cli_has_color(void);
 
 #endif

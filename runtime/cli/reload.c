@@ -15,7 +15,7 @@
 #include "cli/reload_hints.h"
 #include "host/harden.h"
 
-#define ANSWER_MS UINT64_C(60000) /* to read everything */
+#define ANSWER_MS UINT64_C(60000) /* time for a host to read its configuration and plugins */
 #define PING_MS   UINT64_C(5000)
 #define WAIT_MS   UINT64_C(90000000) /* a probation lasts a day at most */
 
@@ -61,8 +61,8 @@ static void print_outcomes(const json_t *outcomes)
         }
 }
 
-/* Whose new versions have yet to prove themselves.  One that replaces nothing has no version to go back to, and so no
- * probation: it is good once it is ready. */
+/* Prints the handlers whose new generations are on probation.  A generation that replaces none has nothing to go back
+ * to and so no probation: it is good once it is ready. */
 static void print_wait(const json_t *handlers, const struct config *config)
 {
         size_t i;
@@ -107,7 +107,7 @@ static void print_reply(const json_t *reply, bool is_dry)
                 (void)printf("(nothing was changed)\n");
 }
 
-/* Says what is planned at once, and then waits until it is known how it went. */
+/* Prints the plan at once, and then waits for the outcome. */
 static int await(const struct reload_request *q, const struct config *config, const char *name, json_t *planned,
         json_t **ret_reply, struct error *error)
 {
@@ -154,8 +154,8 @@ static bool is_ours(const struct config *config, const char *name)
         return is_same;
 }
 
-/* The host that is named, or every host on this machine that runs with this configuration; if none does, the one that
- * the configuration names, which then is missed by its name. */
+/* The named host, or every host on this machine that runs with this configuration.  If none does, the host that the
+ * configuration names, so that the error names it. */
 static void find_hosts(const struct reload_request *q, const struct config *config, struct strings *ret_hosts)
 {
         struct strings names = { 0 };
@@ -169,7 +169,7 @@ static void find_hosts(const struct reload_request *q, const struct config *conf
         strings_free(&names);
 }
 
-/* What the plan cannot show: whether the plugins load, and whether their init likes their settings. */
+/* Adds what the plan cannot show: whether the plugins load and accept their settings. */
 static int add_check(const struct config *config, json_t *replies)
 {
         size_t i;
@@ -190,7 +190,7 @@ static int add_check(const struct config *config, json_t *replies)
         return code;
 }
 
-/* One after the other, and none after the first that refuses something: the others then go on as they are. */
+/* Reloads one host after the other and stops at the first that refuses something: the others stay as they are. */
 static int reload_hosts(const struct reload_request *q, const struct config *config, const struct strings *hosts)
 {
         json_t *all = json_array();

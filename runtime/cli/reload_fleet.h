@@ -8,11 +8,12 @@
 #include "cli/open.h"
 
 struct reload_fleet_request {
-        bool is_patient; /* until it is known what became of every new version */
+        bool is_patient; /* wait until the outcome of every new generation is known */
         bool has_json;
 };
 
-/* An exit code, after everything was said.  Stops at the first host that refuses something, is gone or is silent. */
+/* Prints the results and returns an exit code.  Stops at the first host that refuses something, is gone or is
+ * silent. */
 int reload_fleet(struct cli_store *s, const struct reload_fleet_request *q);
 
 #endif

@@ -1,4 +1,4 @@
-/* reload_hints.h: what a person may have overlooked when a reload did less, or more, than was meant. */
+/* reload_hints.h: hints about what a person may have overlooked when a reload did less, or more, than intended. */
 #ifndef QUIVER_CLI_RELOAD_HINTS_H
 #define QUIVER_CLI_RELOAD_HINTS_H
 
@@ -6,7 +6,7 @@
 
 #include "config/config.h"
 
-/* On standard error: plugins that no handler names, and handlers that were removed while tasks of theirs wait.  `plan`
+/* Prints on standard error: plugins that no handler names, and removed handlers that still have waiting tasks.  `plan`
  * is the reply's list of handlers. */
 void reload_hints(const struct config *config, const json_t *plan);
 

@@ -13,11 +13,11 @@
 #include "host/harden.h"
 #include "host/host.h"
 
-/* A supervisor may try again: nothing is wrong with the settings. */
+/* Whether a supervisor may try again: the settings are not at fault. */
 static bool is_unreachable(int r)
 {
         return r == -ECONNREFUSED || r == -ECONNRESET || r == -ETIMEDOUT || r == -EHOSTUNREACH || r == -ENETUNREACH ||
-               r == -EPIPE || r == -EBUSY; /* it loads, a Cluster is down, another process holds the file */
+               r == -EPIPE || r == -EBUSY; /* Redis is loading, a Cluster is down, or another process holds the file */
 }
 
 static int run_with_config(const char *given, bool is_strict)
@@ -25,7 +25,7 @@ static int run_with_config(const char *given, bool is_strict)
         struct error error = { "" };
         struct cli_store s;
         harden_process();
-        (void)signal(SIGUSR1, SIG_IGN); /* a rotation of logs must not end a host that starts */
+        (void)signal(SIGUSR1, SIG_IGN); /* log rotation must not kill a host that is starting */
         int code = cli_load(&s, "run", given, READER_HOST);
         if (code != EXIT_DONE)
                 return code;

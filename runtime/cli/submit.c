@@ -18,7 +18,7 @@
 
 #define SILENT_MS 3000 /* how long --wait says nothing */
 
-/* --- the outcome -------------------------------------------------------------------------------------------------- */
+/* --- the outcome --- */
 
 static struct note_event as_noted(const struct qv_client_event *event)
 {
@@ -102,7 +102,7 @@ static int wait_for_outcome(struct cli_store *s, const struct submit_request *re
         return code;
 }
 
-/* --- one task ----------------------------------------------------------------------------------------------------- */
+/* --- one task --- */
 
 static void print_submitted(const struct submit_request *request, const char *id, bool is_duplicate)
 {
@@ -132,7 +132,7 @@ static int submit_one(struct cli_store *s, struct submit_request *request)
         if (request->traceparent)
                 task_options_add_trace(&request->task, request->traceparent, request->tracestate);
         if (request->has_wait) {
-                /* It must outlast the wait, and whoever asks a moment late. */
+                /* The reply must outlast the wait, and be there for a client that asks a little late. */
                 task->reply_ms = s->config.store.results.reply_ttl_ms;
                 if (!request->wait_ms)
                         request->wait_ms = task->reply_ms;
@@ -150,7 +150,7 @@ static int submit_one(struct cli_store *s, struct submit_request *request)
         return wait_for_outcome(s, request, submitted.id);
 }
 
-/* Only the hosts know which handlers there are; but a misspelt name is likelier than one that is not written down. */
+/* Only hosts know which handlers exist, but a misspelt name is likelier than one missing in this file. */
 static void warn_unknown_handler(const struct cli_store *s, const char *handler)
 {
         const struct config *config = &s->config;
@@ -167,8 +167,7 @@ static void warn_unknown_handler(const struct cli_store *s, const char *handler)
         free(known);
 }
 
-/* --- the command
- * -------------------------------------------------------------------------------------------------------- */
+/* --- the command --- */
 
 static int submit(struct cli_store *s, void *self)
 {
@@ -177,7 +176,7 @@ static int submit(struct cli_store *s, void *self)
         return request->is_lines || request->is_json_lines ? submit_lines(s, request) : submit_one(s, request);
 }
 
-/* The trace that the command runs in, as tools hand it on; what is no traceparent there is nobody's mistake here. */
+/* Takes the trace from the environment, as tools pass it on; ignores an invalid traceparent there. */
 static int take_trace(const struct options *o, struct submit_request *request)
 {
         struct trace_context context;

@@ -7,9 +7,9 @@
 
 struct submit_request {
         const char *config;
-        struct task_options task; /* for lines: what each begins with */
+        struct task_options task; /* with lines: the defaults of each */
         const char *payload;      /* as given; NULL: none */
-        const char *traceparent;  /* of the trace that they are part of; NULL: of none */
+        const char *traceparent;  /* the trace that the tasks belong to; NULL: none */
         const char *tracestate;   /* NULL: none */
         bool is_lines;
         bool is_json_lines;
@@ -17,7 +17,7 @@ struct submit_request {
         bool has_wait;
         bool has_json;
         uint64_t wait_ms;
-        uint32_t batch; /* lines that are submitted in one step */
+        uint32_t batch; /* lines per submit request */
 };
 
 /* Submits standard input line by line.  Returns an exit code. */

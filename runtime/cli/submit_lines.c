@@ -46,7 +46,7 @@ struct stream {
         struct cli_progress progress;
 };
 
-/* --- one line ----------------------------------------------------------------------------------------------------- */
+/* --- one line --- */
 
 static int parse_plain(struct submit_line *line, struct error *error)
 {
@@ -126,7 +126,7 @@ static int read_line(struct stream *st, struct submit_line *line, struct error *
         return 1;
 }
 
-/* --- a batch ------------------------------------------------------------------------------------------------------ */
+/* --- a batch --- */
 
 static void say_bad(struct stream *st, uint64_t number, const char *text)
 {
@@ -208,7 +208,7 @@ static void forget(struct stream *st)
         st->count = 0;
 }
 
-/* --- the whole input ---------------------------------------------------------------------------------------------- */
+/* --- the whole input --- */
 
 static int report(struct stream *st)
 {

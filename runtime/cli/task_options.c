@@ -105,7 +105,7 @@ void task_options_add_trace(struct task_options *t, const char *parent, const ch
                 (void)add_header(t, "tracestate", state, &error);
 }
 
-/* --- a line of JSON ----------------------------------------------------------------------------------------------- */
+/* --- a line of JSON --- */
 
 /* A text without a NUL inside: what a C string can hold. */
 static const char *plain_text(const json_t *value)
@@ -226,7 +226,7 @@ int task_options_take_json(struct task_options *t, const json_t *object, struct 
         return 0;
 }
 
-/* --- the payload -------------------------------------------------------------------------------------------------- */
+/* --- the payload --- */
 
 int task_options_take_payload(struct task_options *t, const char *word, struct error *error)
 {

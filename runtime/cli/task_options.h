@@ -1,4 +1,4 @@
-/* task_options.h: a task as it is said on the command line, or on a line of JSON. */
+/* task_options.h: a task given as options on the command line, or as a line of JSON. */
 #ifndef QUIVER_CLI_TASK_OPTIONS_H
 #define QUIVER_CLI_TASK_OPTIONS_H
 
@@ -10,14 +10,14 @@
 #include "cli/options.h"
 #include "task/envelope.h"
 
-/* TASK_OPTIONS_INIT is a task with nothing said.  `task` borrows from what it was told and from the rest. */
+/* TASK_OPTIONS_INIT is a task without options.  `task` borrows from argv or the line, and from the other fields. */
 struct task_options {
         struct qv_client_task task;
         struct qv_client_header headers[TASK_HEADERS_MAX];
         struct qv_client_header2 headers2[TASK_HEADERS_MAX];
-        char *header_texts[4 * TASK_HEADERS_MAX]; /* names and values that had to be made; owned */
+        char *header_texts[4 * TASK_HEADERS_MAX]; /* allocated names and values; owned */
         size_t header_texts_count;
-        struct buffer payload; /* where it had to be made */
+        struct buffer payload; /* the payload, if it had to be built */
 };
 #define TASK_OPTIONS_INIT                                                                                              \
         {                                                                                                              \

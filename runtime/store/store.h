@@ -43,7 +43,7 @@
 #define STORE_HOST_MAX        64u                /* bytes of a host's name */
 #define STORE_IDEMPOTENCY_MS  86400000u          /* how long a shard remembers an idempotency name: a day */
 #define STORE_START_MAX_MS    UINT64_C(86400000) /* longest time that a start is valid unless it is renewed */
-#define STORE_MERGE_TASKS     16u   /* tasks of a due key that come with its head if the head may be merged */
+#define STORE_MERGE_TASKS     16u   /* tasks of a due key that are claimed together if its head may be merged */
 #define STORE_MERGED_KEPT     1000u /* merged tasks per shard for which their target is remembered, the latest */
 #define STORE_MERGED_MS       UINT64_C(86400000) /* how long a request for a merged task is redirected to its target */
 #define STORE_WAITING_MS      30000u             /* a waiting key whose owner never refills it is due after this time */
@@ -116,13 +116,12 @@ struct store_options {
 /* The doorbell's callbacks, on the loop.  They are hints: a lost or spurious one harms nobody.  Listening does not keep
  * the loop alive; requests under way do. */
 struct store_bell {
-        void (*shard)(void *self,
-                uint32_t shard);     /* a shard that we hold has new tasks, a due time, a control, or is wanted */
-        void (*desired)(void *self); /* the desired state has changed */
-        void (*mail)(void *self);    /* a message is in our mailbox: store_mail_take() */
-        void (*wanting)(void *self); /* some host wants to borrow seats: store_wanting_list() */
-        void (*room)(void *self, uint32_t shard); /* a room of that shard, which we follow, has a new entry */
-        void (*look)(void *self);                 /* rings may have been lost: look at every shard and record */
+        void (*shard)(void *self, uint32_t shard); /* a shard that we hold: new tasks, a due time, a control, a want */
+        void (*desired)(void *self);               /* the desired state has changed */
+        void (*mail)(void *self);                  /* a message is in our mailbox: store_mail_take() */
+        void (*wanting)(void *self);               /* some host wants to borrow seats: store_wanting_list() */
+        void (*room)(void *self, uint32_t shard);  /* a room of that shard, which we follow, has a new entry */
+        void (*look)(void *self);                  /* rings may have been lost: look at every shard and record */
         void *self;
 };
 
@@ -145,8 +144,7 @@ struct store_info {
         uint32_t shards;
         const struct store_app *record; /* app.h; as last read */
         bool ring_costs;    /* ringing is expensive, so an owner sets calls_again when its next advance follows soon */
-        uint32_t calls_max; /* the most advances worth having under way at once: more would only queue at the store; 0:
-                               no limit */
+        uint32_t calls_max; /* most advances under way at once: more would only queue at the store; 0: no limit */
 };
 
 /* Opens or creates a store.  -ENOENT (does not exist), -EINVAL (disagrees with the record), -EPROTO (not a Quiver
@@ -330,8 +328,8 @@ enum store_outcome_kind {
         STORE_CHECKPOINT,  /* the checkpoint is replaced; stays in flight */
         /* The tasks in `merged` end as merged into this one, which stays in flight, at its place, and gets the payload
          * of the last of them (envelope_merge()).  All of them are in flight, of its key, handler and lane, in order
-         * behind it, and no other task of the key stands between them.  Who waits for the outcome of one of them gets
-         * this one's. All or nothing: if one of them is not in flight any more, nothing of this outcome happens */
+         * behind it, with no other task of the key in between.  A client that waits for one of their outcomes gets this
+         * one's.  All or nothing: if one of them is no longer in flight, the outcome has no effect. */
         STORE_MERGE,
         STORE_MOVE, /* not started: goes to the tail of `lane` with its note; its history records the move */
 };
