@@ -283,7 +283,7 @@ def test_handlers_come_and_go_many_times(site):
     site.configure(work="")
     site.reload()
     wait_until(lambda: set(site.runners()) == {"work"}, "only one handler is left")
-    assert len(os.listdir(next((site.folder / "state").glob("staging-*")))) == 1
+    wait_until(lambda: len(os.listdir(next((site.folder / "state").glob("staging-*")))) == 1, "one copy of a plugin is left")
 
 
 def test_a_handler_can_take_over_another_ones_tasks(site):
