@@ -181,7 +181,7 @@ bool dispatch_has_waiting(const struct dispatch *d, uint32_t pool)
                 const struct window *w = &d->shards[i]->window;
                 if (!w->count)
                         continue;
-                if (window_has_next(w, pool))
+                if (window_has_next(w, pool) || window_has_suspect(w, pool))
                         return true;
                 for (unsigned lane = 0; lane < LANES; lane++)
                         for (const struct window_key *key = w->limited[lane].first; key; key = key->ready_next)
