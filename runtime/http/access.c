@@ -78,8 +78,8 @@ static int parse_line(char *line, struct http_token *ret_token, struct error *er
         if (strlen(token) < HTTP_TOKEN_MIN || strlen(token) > HTTP_TOKEN_MAX)
                 return error_set(error, -EINVAL, "the token of %s has %zu bytes; it needs %u to %u", name,
                         strlen(token), HTTP_TOKEN_MIN, HTTP_TOKEN_MAX);
-        (void)strcpy(ret_token->name, name);
-        (void)strcpy(ret_token->token, token);
+        memcpy(ret_token->name, name, strlen(name) + 1);
+        memcpy(ret_token->token, token, strlen(token) + 1);
         return parse_roles(roles, &ret_token->roles, error);
 }
 
@@ -230,7 +230,7 @@ bool http_access_by_token(const struct http_access *access, const struct http_he
         if (!found)
                 return false;
         ret_who->roles = found->roles;
-        (void)strcpy(ret_who->name, found->name);
+        memcpy(ret_who->name, found->name, sizeof(ret_who->name));
         return true;
 }
 

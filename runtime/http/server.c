@@ -81,20 +81,21 @@ static int parse_address(const char *text, struct sockaddr_storage *ret_address,
         size_t size = (size_t)(colon - text);
         bool is_bracketed = size > 2 && text[0] == '[' && text[size - 1] == ']';
         char *name = text_copy_part(text + is_bracketed, size - 2 * (size_t)is_bracketed);
-        if (!strcmp(name, "localhost"))
-                (void)strcpy(name, "127.0.0.1");
-        int r = uv_ip4_addr(name, (int)port, (struct sockaddr_in *)ret_address);
+        const char *number = strcmp(name, "localhost") ? name : "127.0.0.1";
+        int r = uv_ip4_addr(number, (int)port, (struct sockaddr_in *)ret_address);
         if (r < 0)
-                r = uv_ip6_addr(name, (int)port, (struct sockaddr_in6 *)ret_address);
+                r = uv_ip6_addr(number, (int)port, (struct sockaddr_in6 *)ret_address);
         free(name);
         return r < 0 ? error_set(error, -EINVAL, "http.listen: %s is no address; write it in numbers", text) : 0;
 }
 
 static bool is_loopback(const struct sockaddr_storage *address)
 {
+        struct sockaddr_in v4;
         if (address->ss_family == AF_INET6)
                 return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)address)->sin6_addr);
-        return (ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr) >> 24) == 127;
+        memcpy(&v4, address, sizeof(v4));
+        return (ntohl(v4.sin_addr.s_addr) >> 24) == 127;
 }
 
 /* Checks a socket from the service manager, which keeps listening on it after we end, so that no client is refused. */

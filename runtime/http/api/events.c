@@ -188,8 +188,11 @@ static void on_timer_closed(uv_handle_t *handle)
 
 void http_events_end_all(struct http_events *events)
 {
-        while (events && events->streams)
-                stream_end(events->streams);
+        struct event_stream *stream, *next;
+        if (!events)
+                return;
+        DL_FOREACH_SAFE (events->streams, stream, next)
+                stream_end(stream);
 }
 
 void http_events_stop(struct http_events *events)

@@ -286,7 +286,7 @@ static void on_submitted(struct store_request *request)
         struct error error = { { 0 } };
         if (request->status < 0) {
                 int status = request->status;
-                (void)strcpy(error.text, request->error.text);
+                error = request->error;
                 intake_free(in);
                 http_answer_store_problem(x, status, error.text);
                 return;

@@ -186,7 +186,7 @@ static void on_said(struct work_saying *saying)
                 answer_stale(x);
                 return;
         case WORK_REFUSED:
-                (void)strcpy(text, saying->text);
+                memcpy(text, saying->text, sizeof(text));
                 say_free(call);
                 http_answer_problem(x, 400, "%s", text);
                 return;

@@ -33,9 +33,11 @@ static void host_read(struct sqlite_store *s, uint32_t shard, char ret_host[STOR
 {
         struct query q = query(&s->db, STATEMENT_SHARD_HOST);
         bind_number(&q, shard);
-        struct span host = query_row(&q) ? column_span(&q, 0) : (struct span){ 0 };
-        if (store_host_is_good(host))
-                memcpy(ret_host, host.data, host.size);
+        if (query_row(&q)) {
+                struct span host = column_span(&q, 0);
+                if (store_host_is_good(host))
+                        memcpy(ret_host, host.data, host.size);
+        }
         query_end(&q);
 }
 

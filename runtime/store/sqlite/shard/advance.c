@@ -214,15 +214,14 @@ static void divert(struct sqlite_store *s, struct sqlite_shard_row *shard, const
         const struct store_ref *task = &outcome->task;
         bool is_plain = !key->id || (key->state == KEY_WAITING && !outcome->name.size && !outcome->is_debounce);
         bool is_first = is_plain || task->seq < side_first(s, key);
+        bool is_to_wait = is_first && (!key->id || key->state == KEY_NAMED || outcome->is_debounce);
         struct span reason = outcome->reason.size ? outcome->reason : SPAN_TEXT("more than its share");
         if (outcome->name.size && is_first)
                 key_set_name(s, shard, task->key, key, outcome->name, reason);
-        else if (outcome->is_debounce && is_first && key->id)
+        else if (is_to_wait)
                 key_set_state(s, shard, task->key, key, KEY_WAITING, due_ms, reason);
         else if (key->state == KEY_WAITING && key->id && due_ms < key->due_ms)
                 key->due_ms = due_ms;
-        else if (is_first && (!key->id || key->state == KEY_NAMED))
-                key_set_state(s, shard, task->key, key, KEY_WAITING, due_ms, reason);
 }
 
 /* Why a key waits after a RETRY: the owner's reason, if any, and the error. */

@@ -154,6 +154,7 @@ void sqlite_submit(struct sqlite_store *s, struct store_request *request)
         uint64_t places[STORE_SUBMIT_TASKS];
         int statuses[STORE_SUBMIT_TASKS];
         struct span *firsts = arena_take(arena, submit->items_count * sizeof(*firsts));
+        memset(statuses, 0, submit->items_count * sizeof(*statuses));
         order(submit, places);
         log_expect(&s->shards, &s->db, submit->items_count);
         for (uint32_t n = 0; n < submit->items_count; n++) {
