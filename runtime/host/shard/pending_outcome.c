@@ -7,6 +7,10 @@
 
 #include "base/memory.h"
 
+/* The outcome of nearly every task: done, and nothing else to say.  Shared by all of them, in memory that cannot be
+ * written, so that these tasks need no memory for it. */
+static const struct pending_outcome plain_done = { .outcome.kind = STORE_DONE };
+
 static struct pending_outcome *make(enum store_outcome_kind kind, size_t room)
 {
         struct pending_outcome *pending = memory_alloc(sizeof(*pending) + room);
@@ -16,7 +20,7 @@ static struct pending_outcome *make(enum store_outcome_kind kind, size_t room)
 
 void pending_outcome_free(struct pending_outcome *pending)
 {
-        if (!pending)
+        if (!pending || pending == &plain_done)
                 return;
         free(pending->follow_ups);
         free(pending->merged);
@@ -137,6 +141,8 @@ static int put_follow_ups(struct pending_outcome *pending, const struct ring_rep
 struct pending_outcome *pending_outcome_done(
         const struct ring_reply *reply, const struct trace_headers *trace, struct error *error)
 {
+        if (!reply->has_result && !reply->submits_count && !reply->submits_size)
+                return (struct pending_outcome *)&plain_done;
         /* A header line takes seven bytes more than its packed form, which has at least three.  A trace's lines take
          * less than TRACE_LINES_ROOM besides the tracestate. */
         size_t traced = trace ? reply->submits_count * (TRACE_LINES_ROOM + trace->state.size) : 0;

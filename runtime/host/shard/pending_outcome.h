@@ -19,8 +19,9 @@ struct pending_outcome {
 
 /* An outcome of that kind, with a copy of `error`. */
 struct pending_outcome *pending_outcome_new(enum store_outcome_kind kind, enum task_cost cost, const char *error);
-/* DONE, with the result and follow-ups of an answer.  Follow-ups join the trace `trace` (NULL: none) unless the handler
- * set another one.  NULL if a follow-up is not a valid task; `error` says which. */
+/* DONE, with the result and follow-ups of an answer; the caller changes nothing in it.  Follow-ups join the trace
+ * `trace` (NULL: none) unless the handler set another one.  NULL if a follow-up is not a valid task; `error` says
+ * which. */
 struct pending_outcome *pending_outcome_done(
         const struct ring_reply *reply, const struct trace_headers *trace, struct error *error);
 /* DIVERT: the key waits in the store for `name` (store/names.h). */
