@@ -273,7 +273,7 @@ static void offer_more(struct plugin_session *s)
         struct pool_task *task = NULL;
         while (!s->is_exhausted && pool_io_has_room(&s->pool_io) &&
                 (task = s->events->next(s->owner, &s->is_exhausted)))
-                pool_io_offer(&s->pool_io, task);
+                pool_io_offer(&s->pool_io, task, clock_boot_ms());
         if (s->is_exhausted && pool_io_is_idle(&s->pool_io))
                 pool_io_stop(&s->pool_io);
 }

@@ -92,7 +92,7 @@ static bool run_again(struct try_run *t, struct try_task *task, const struct set
         if (settled->checkpoint)
                 try_task_keep_checkpoint(task, settled->checkpoint, settled->checkpoint_size);
         task->pool.is_suspect |= settled->is_suspect;
-        pool_io_offer(&t->session.pool_io, &task->pool);
+        pool_io_offer(&t->session.pool_io, &task->pool, clock_boot_ms());
         return true;
 }
 

@@ -157,7 +157,7 @@ static bool try_again(struct random_run *run, struct random_task *task, const st
         else if (settled->outcome != OUTCOME_INTERRUPTED || settled->why != BLAME_NEIGHBOUR)
                 return false;
         task->pool.is_suspect = true;
-        pool_io_offer(&session->pool_io, &task->pool);
+        pool_io_offer(&session->pool_io, &task->pool, clock_boot_ms());
         return true;
 }
 

@@ -114,7 +114,7 @@ static void offer(struct generation *generation, struct shard *shard, struct cla
                 last->pool_task.run_next = &c->pool_task;
                 last = c;
         }
-        pool_io_offer(&generation->pool_io, &head->pool_task);
+        pool_io_offer(&generation->pool_io, &head->pool_task, now_ms);
 }
 
 void handler_end_died_alone(struct handler *handler, struct shard *shard, struct claimed *c, uint64_t now_ms)

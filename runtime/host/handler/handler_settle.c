@@ -164,9 +164,8 @@ static const char *with_place(char text[NOTE_TEXT_MAX + 1], const struct generat
 
 /* Logs first: shard_ended() may free the task. */
 static void end_start(struct handler *handler, struct shard *shard, struct claimed *c, struct pending_outcome *pending,
-        const char *error)
+        const char *error, uint64_t now_ms)
 {
-        uint64_t now_ms = clock_boot_ms();
         if (pending->outcome.kind != STORE_DONE) {
                 struct task_log_line line = { handler->name, c, TASK_TRACE_LOGGED(handler->all->traces, c), error };
                 task_log_outcome(&handler->task_log, &line, pending, now_ms);
@@ -212,7 +211,7 @@ static void settle_borrowed(struct generation *generation, struct pool_task *tas
         struct settled told = *settled;
         char error[NOTE_TEXT_MAX + 1];
         bool is_first = task->task.attempt == 1 && !task->task.crashes;
-        note_outage(handler, generation, settled, clock_boot_ms());
+        note_outage(handler, generation, settled, settled->at_ns / NS_PER_MS);
         log_crash(generation, task, settled);
         told.error = with_place(error, generation, task, settled);
         told.is_excused = is_first && rollout_excuses(&handler->rollout, &generation->version, settled->outcome);
@@ -249,7 +248,7 @@ void handler_on_settled(void *owner, struct pool_task *task, const struct settle
         struct shard *shard = task->owner;
         struct claimed *c = (struct claimed *)task;
         struct pending_outcome *pending = NULL;
-        uint64_t now_ns = clock_boot_ns();
+        uint64_t now_ns = settled->at_ns;
         if (settled->reply && settled->reply->ticket)
                 handler->all->events->answered(handler->all->self, task->pid, settled->reply->ticket);
         if (task->is_borrowed) {
@@ -296,9 +295,9 @@ void handler_on_settled(void *owner, struct pool_task *task, const struct settle
                 record_attempt(handler, &start, &attempt, &times);
         }
         if (verdict == VERDICT_AGAIN)
-                shard_again(shard, c, clock_boot_ms());
+                shard_again(shard, c, now_ns / NS_PER_MS);
         else
-                end_start(handler, shard, c, pending, settled->error);
+                end_start(handler, shard, c, pending, settled->error, now_ns / NS_PER_MS);
 }
 
 /* A handler that was removed no longer judges: DONE counts, every other task waits for the next handler of its name. */
@@ -378,5 +377,5 @@ void handler_settle_lent(struct handler *handler, struct lent *lent, struct sett
                         .pending = pending };
                 record_attempt(handler, &start, &attempt, &times);
         }
-        end_start(handler, lent->shard, c, pending, error);
+        end_start(handler, lent->shard, c, pending, error, clock_boot_ms());
 }

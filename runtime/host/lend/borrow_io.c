@@ -205,7 +205,7 @@ static void offer(struct borrowed *b, uint64_t now_ms)
         b->is_in_pool = true;
         b->offered_ms = now_ms;
         handler->counts.borrowed++;
-        pool_io_offer(&handler_current(handler)->pool_io, &b->pool_task);
+        pool_io_offer(&handler_current(handler)->pool_io, &b->pool_task, now_ms);
 }
 
 /* --- heartbeats and reports --- */
@@ -333,7 +333,7 @@ void lend_settled(struct lend *l, struct pool_task *task, struct generation *gen
                 !handler_is_remote(current->settings) && !l->handlers->is_leaving &&
                 borrowed_may_start(&b->time, now_ms)) {
                 b->is_in_pool = true;
-                pool_io_offer(&current->pool_io, &b->pool_task);
+                pool_io_offer(&current->pool_io, &b->pool_task, now_ms);
                 return;
         }
         if (settled->never_started && !b->time.is_calling) {

@@ -86,14 +86,15 @@ static void do_stop(const struct pool_action *action)
         }
 }
 
-static void do_settle(struct pool_io *io, const struct pool_action *action)
+static void do_settle(struct pool_io *io, const struct pool_action *action, uint64_t now_ns)
 {
         struct settled settled = { .outcome = action->outcome,
                 .is_suspect = action->is_suspect,
                 .never_started = action->never_started,
                 .why = action->why,
                 .reply = action->reply,
-                .error = "" };
+                .error = "",
+                .at_ns = now_ns };
         char text[BLAME_TEXT_MAX];
         if (!action->reply && io->ending && action->death == &io->ending->death) {
                 pool_io_keep_settled(io, action);
@@ -124,7 +125,7 @@ static struct process *process_of(const struct pool_action *action)
         return action->runner->process;
 }
 
-static void perform(struct pool_io *io, const struct pool_action *action)
+static void perform(struct pool_io *io, const struct pool_action *action, uint64_t now_ns)
 {
         switch (action->kind) {
         case ACTION_SPAWN:
@@ -153,7 +154,7 @@ static void perform(struct pool_io *io, const struct pool_action *action)
                 ring_host_retire(&process_of(action)->ring);
                 break;
         case ACTION_SETTLE:
-                do_settle(io, action);
+                do_settle(io, action, now_ns);
                 break;
         case ACTION_QUARANTINE:
                 do_quarantine(io);
@@ -161,9 +162,9 @@ static void perform(struct pool_io *io, const struct pool_action *action)
         }
 }
 
-static void step(struct pool_io *io, const struct pool_event *event)
+static void step(struct pool_io *io, const struct pool_event *event, uint64_t now_ns)
 {
-        uint64_t now_ms = clock_boot_ms();
+        uint64_t now_ms = now_ns / NS_PER_MS;
         struct pool_event seen = *event;
         struct pool_view *views = NULL;
         if (event->kind == POOL_SEEN) {
@@ -179,20 +180,25 @@ static void step(struct pool_io *io, const struct pool_event *event)
         pool_step(&io->pool, &seen, now_ms, &io->actions);
         free(views);
         for (size_t i = 0; i < io->actions.count; i++)
-                perform(io, &io->actions.list[i]);
+                perform(io, &io->actions.list[i], now_ns);
 }
 
 void pool_io_post(struct pool_io *io, const struct pool_event *event)
+{
+        pool_io_post_at(io, event, clock_boot_ns());
+}
+
+void pool_io_post_at(struct pool_io *io, const struct pool_event *event, uint64_t now_ns)
 {
         if (io->is_stepping) {
                 defer(io, event);
                 return;
         }
         io->is_stepping = true;
-        step(io, event);
+        step(io, event, now_ns);
         while (io->queue_at < io->queue_count) {
                 struct pool_event next = io->queue[io->queue_at++];
-                step(io, &next);
+                step(io, &next, now_ns);
         }
         io->queue_at = io->queue_count = 0;
         io->is_stepping = false;

@@ -43,7 +43,8 @@ static void settle(struct pool_io *io, const struct ending *e, const struct endi
                 .checkpoint = !t->has_checkpoint   ? NULL
                               : t->checkpoint.size ? (const void *)t->checkpoint.data
                                                    : "",
-                .checkpoint_size = t->checkpoint.size };
+                .checkpoint_size = t->checkpoint.size,
+                .at_ns = clock_boot_ns() };
         t->task->is_ending = false;
         io->events->settled(io->owner, t->task, &settled);
 }

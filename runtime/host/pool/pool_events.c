@@ -109,6 +109,7 @@ bool pool_io_drain(struct pool_io *io, struct process *p)
 {
         struct ring_reply reply;
         void *task;
+        uint64_t now_ns = clock_boot_ns();
         take_notice(io, p);
         for (int i = 0; i < ANSWERS_A_TURN; i++) {
                 int r = ring_host_next(&p->ring, &reply, &task);
@@ -118,7 +119,11 @@ bool pool_io_drain(struct pool_io *io, struct process *p)
                         pool_io_post(io, &(struct pool_event){ .kind = POOL_BROKEN, .runner = runner_of(p) });
                         return true;
                 }
-                pool_io_post(io, &(struct pool_event){ .kind = POOL_ANSWERED, .task = task, .reply = &reply });
+                /* The clock is read once for all answers that were there when it was. */
+                if (reply.ended_ns > now_ns)
+                        now_ns = clock_boot_ns();
+                pool_io_post_at(
+                        io, &(struct pool_event){ .kind = POOL_ANSWERED, .task = task, .reply = &reply }, now_ns);
         }
         return false;
 }

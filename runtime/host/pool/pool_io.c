@@ -147,13 +147,13 @@ bool pool_io_is_idle(const struct pool_io *io)
         return !io->endings && pool_is_idle(&io->pool);
 }
 
-void pool_io_offer(struct pool_io *io, struct pool_task *task)
+void pool_io_offer(struct pool_io *io, struct pool_task *task, uint64_t now_ms)
 {
         for (struct pool_task *t = task; t; t = t->run_next) {
                 t->pool_io = io;
                 t->saved_version = 0;
         }
-        pool_io_post(io, &(struct pool_event){ .kind = POOL_OFFERED, .task = task });
+        pool_io_post_at(io, &(struct pool_event){ .kind = POOL_OFFERED, .task = task }, now_ms * NS_PER_MS);
 }
 
 static void stop_task(struct pool_io *io, struct pool_task *task, enum blame_why why)

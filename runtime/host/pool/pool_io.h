@@ -34,6 +34,7 @@ struct settled {
         const void *checkpoint;         /* the latest one, whatever the outcome; NULL: none */
         size_t checkpoint_size;
         const struct trace_headers *trace; /* set by the owner: the trace that follow-ups are part of; NULL: none */
+        uint64_t at_ns;                    /* boot time; 0 in what a worker or another host's seat said */
 };
 
 /* Pointers passed to a callback are valid until it returns. */
@@ -114,7 +115,7 @@ bool pool_io_has_room(const struct pool_io *io);
 /* Whether every task that was offered is settled. */
 bool pool_io_is_idle(const struct pool_io *io);
 /* Offers a task and the rest of its run (run_next); they must not move until settled() is called for them. */
-void pool_io_offer(struct pool_io *io, struct pool_task *task);
+void pool_io_offer(struct pool_io *io, struct pool_task *task, uint64_t now_ms);
 /* For the pool_io files: passes on new checkpoints of running tasks if it is time (pool_checkpoints.c).  Returns when
  * to call again; UINT64_MAX: no checkpoint waits. */
 uint64_t pool_io_pass_on_saves(struct pool_io *io, uint64_t now_ms);

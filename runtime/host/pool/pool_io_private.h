@@ -8,6 +8,8 @@
 /* Steps the pool with an event and performs its actions.  Events that arise from actions wait until the list is done,
  * so no step runs inside another. */
 void pool_io_post(struct pool_io *io, const struct pool_event *event);
+/* The same for one of many events: the caller has read the clock once for all of them. */
+void pool_io_post_at(struct pool_io *io, const struct pool_event *event, uint64_t now_ns);
 
 /* All tasks of the runner's ring in the order of submission; sets *ret_is_broken if the memory was overwritten.  The
  * caller frees the array. */
