@@ -72,6 +72,9 @@ MUTANTS = [
     # --- who gets the next seat
     ("dispatch: two suspects at once", "runtime/host/handler/dispatch.c",
      "                if (window_marks(w, pool))\n                        return;\n", "", [UNIT("dispatch"), SIM]),
+    ("dispatch: a suspect starts no runner", "runtime/host/handler/dispatch.c",
+     " || window_has_suspect(w, pool))\n                        return true;\n                for", ")\n                        return true;\n                for",
+     [UNIT("dispatch"), SIM]),
     ("dispatch: a paused pool starts what came back", "runtime/host/handler/dispatch.c",
      "p->is_over = p->is_paused || state", "p->is_over = state", [UNIT("dispatch")]),
     ("dispatch: urgent shards have all the room", "runtime/host/handler/dispatch.c",

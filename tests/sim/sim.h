@@ -295,6 +295,12 @@ struct sim_seat {
         uint64_t started_ms;
 };
 
+/* The process of a pool. */
+struct sim_runner {
+        uint64_t stamp; /* tells this start of it from others; 0: it was not started */
+        bool is_ready;
+};
+
 struct sim_host {
         struct sim *sim;
         uint32_t index;
@@ -317,6 +323,7 @@ struct sim_host {
         struct leases leases;
         struct lease_slot page[SHARDS];
         struct sim_seat seats[SEATS];          /* POOL_SEATS of each pool */
+        struct sim_runner runners[POOLS];      /* that the seats of each pool are in */
         struct lent *lents;                    /* tasks of ours that other hosts have */
         struct borrower_starts starts[SHARDS]; /* of other hosts' tasks that have come */
         uint32_t asking[HOSTS];                /* seats that other hosts offer, and which of their lives do */
@@ -355,6 +362,16 @@ bool sim_host_may_start(const struct sim_host *h, uint32_t shard);
 
 /* Goes as far as it can: tasks to seats, calls to the store. */
 void sim_host_turn(struct sim_host *h);
+/* The runner that these seats were in was killed: what ran is suspect, what had not started is taken back. */
+void sim_host_end_seats(struct sim_host *h, uint32_t pool);
+
+/* --- the process of a pool: sim_runner.c --- */
+
+/* Its seats count as room. */
+bool sim_runner_takes_tasks(const struct sim_host *h, uint32_t pool);
+/* Starts it if it was not. */
+void sim_runner_start(struct sim_host *h, uint32_t pool);
+void sim_runner_kill(struct sim_host *h, uint32_t pool);
 
 /* --- tasks on other hosts' seats: sim_lend.c --- */
 
@@ -367,6 +384,8 @@ void sim_lend_reported(struct sim_host *h, struct shard *shard, const struct sto
 /* A task that is lent is to stop, or wanted back. */
 void sim_lend_stop(struct sim_host *h, struct claimed *c);
 void sim_lend_recall(struct sim_host *h, struct claimed *c);
+/* The runner of that seat was killed: its owner hears nothing more of the task that was borrowed. */
+void sim_lend_killed(struct sim_host *h, struct sim_seat *seat);
 /* The host is gone. */
 void sim_lend_free(struct sim_host *h);
 /* The store: a START of a borrowed seat is recorded; what is recorded goes; as a task's note says it. */
@@ -425,7 +444,7 @@ struct sim_counts {
         uint64_t kept; /* requests of hosts that were dead or stopped, by which their sessions lived on */
         uint64_t lent, borrowed_done, seats_silent, declined, adopted, late;
         uint64_t handler_pauses, woken, workers, fired, merged, debounced, exchanged, followed;
-        uint64_t limited, shares, full, left_over, closed, changed, lost;
+        uint64_t limited, shares, full, left_over, closed, changed, lost, runners_killed;
 };
 
 struct sim {

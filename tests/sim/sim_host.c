@@ -117,23 +117,42 @@ static void on_renewal_due(struct sim *sim, void *arg)
 
 /* --- handlers --- */
 
-static void free_seat(struct sim_host *h, uint32_t i, enum store_outcome_kind kind)
+static void end_seat(struct sim_host *h, uint32_t i, const struct store_outcome *outcome)
 {
         struct sim_seat *seat = &h->seats[i];
         struct shard *s = &h->shards.list[seat->shard].shard;
         struct sim_seat was = *seat;
-        struct store_outcome outcome = { .kind = kind };
         *seat = (struct sim_seat){ 0 };
-        if (kind == STORE_DIVERT) {
+        if (outcome->kind == STORE_DIVERT) {
                 shard_again(s, was.task, h->sim->now_ms);
         } else {
-                struct pending_outcome *pending = pending_outcome_new(kind, COST_NONE, "");
-                /* Nobody knows who crashed: whoever ran beside it, or this one. */
-                pending->outcome.is_suspect = kind == STORE_INTERRUPTED && sim_happens(h->sim, 3);
-                outcome.is_suspect = pending->outcome.is_suspect;
+                struct pending_outcome *pending = pending_outcome_new(outcome->kind, COST_NONE, "");
+                pending->outcome.is_suspect = outcome->is_suspect;
                 shard_ended(s, was.task, pending, h->sim->now_ms);
         }
-        sim_batch_end(h, &was, s, &outcome);
+        sim_batch_end(h, &was, s, outcome);
+}
+
+static void free_seat(struct sim_host *h, uint32_t i, enum store_outcome_kind kind)
+{
+        struct store_outcome outcome = { .kind = kind };
+        /* Nobody knows who crashed: whoever ran beside it, or this one. */
+        outcome.is_suspect = kind == STORE_INTERRUPTED && sim_happens(h->sim, 3);
+        end_seat(h, i, &outcome);
+        sim_host_turn(h);
+}
+
+void sim_host_end_seats(struct sim_host *h, uint32_t pool)
+{
+        for (uint32_t i = pool * POOL_SEATS; i < (pool + 1) * POOL_SEATS; i++) {
+                struct sim_seat *seat = &h->seats[i];
+                struct store_outcome outcome = { .kind = seat->is_started ? STORE_INTERRUPTED : STORE_DIVERT,
+                        .is_suspect = seat->is_started };
+                if (seat->borrowed)
+                        sim_lend_killed(h, seat);
+                else if (seat->task)
+                        end_seat(h, i, &outcome);
+        }
         sim_host_turn(h);
 }
 
@@ -197,6 +216,14 @@ static void on_given_back(struct sim *sim, void *arg)
                 free_seat(h, stop->seat, STORE_DIVERT);
 }
 
+static void on_killed(struct sim *sim, void *arg)
+{
+        const struct stop *stop = arg;
+        struct sim_host *h;
+        if (seat_of(sim, stop, &h))
+                sim_runner_kill(h, stop->seat / POOL_SEATS);
+}
+
 /* The runner looks at the lease page, not at what the host thinks by now. */
 static void on_start(struct sim *sim, void *arg)
 {
@@ -219,6 +246,9 @@ static void on_start(struct sim *sim, void *arg)
                 sim_happens(sim, is_slow ? 3 : 15) ? sim_draw(sim, (is_slow ? 5 : 3) * TTL_MS) : sim_draw(sim, 15);
         sim_at(sim, takes_ms, on_over, copy_of(start));
         sim_at_host(h, takes_ms, on_ended, copy_of(start));
+        /* Not only while there is trouble: what is left at the end may all be suspect. */
+        if (sim_draw(sim, 24) == 0)
+                sim_at_host(h, sim_draw(sim, (uint32_t)takes_ms + 1), on_killed, copy_of(start));
 }
 
 static struct sim_seat *find_free(struct sim_host *h, uint32_t pool)
@@ -232,7 +262,7 @@ static struct sim_seat *find_free(struct sim_host *h, uint32_t pool)
 static uint32_t count_free(const struct sim_host *h, uint32_t pool)
 {
         uint32_t count = 0;
-        for (uint32_t i = 0; i < POOL_SEATS; i++)
+        for (uint32_t i = 0; i < POOL_SEATS && sim_runner_takes_tasks(h, pool); i++)
                 count += !h->seats[pool * POOL_SEATS + i].task && !h->seats[pool * POOL_SEATS + i].borrowed;
         return count;
 }
@@ -281,6 +311,15 @@ static void feed(struct sim_host *h, uint32_t pool)
         }
 }
 
+/* As handler_set_limits(). */
+static void set_room(struct sim_host *h, uint32_t pool)
+{
+        uint32_t room = count_free(h, pool);
+        if (!room && dispatch_has_waiting(&h->dispatch, pool))
+                sim_runner_start(h, pool);
+        limits_set_room(&h->fleet, pool, room);
+}
+
 /* --- the loop --- */
 
 static void on_tick(struct sim *sim, void *arg)
@@ -308,7 +347,7 @@ void sim_host_turn(struct sim_host *h)
         dispatch_look(&h->dispatch, &h->shards.schedule.changed);
         sim_lend_feed(h);
         for (uint32_t i = 0; i < POOLS; i++)
-                limits_set_room(&h->fleet, i, count_free(h, i));
+                set_room(h, i);
         dispatch_look_at_limits(&h->dispatch, sim->now_ms);
         for (uint32_t i = 0; i < POOLS; i++)
                 feed(h, i);

@@ -381,6 +381,7 @@ static struct use use_of(const struct sim_host *h, const struct sim_seat *seat)
 static void offer_to_seat(struct sim_host *h, struct sim_seat *seat)
 {
         struct use use = use_of(h, seat);
+        sim_runner_start(h, (uint32_t)(seat - h->seats) / POOL_SEATS);
         if (borrowed_may_start(&seat->borrowed->time, h->sim->now_ms))
                 sim_at(h->sim, sim_draw(h->sim, 4), on_start, copy(&use, sizeof(use)));
         else
@@ -456,6 +457,15 @@ static void go_on(struct sim_host *h, struct sim_seat *seat)
                 leave_seat(seat);
                 break;
         }
+}
+
+void sim_lend_killed(struct sim_host *h, struct sim_seat *seat)
+{
+        if (seat->borrowed->time.has_ended)
+                return;
+        seat->is_over = true;
+        seat->borrowed->time.until_ms = 0;
+        borrowed_ended(&seat->borrowed->time, h->sim->now_ms);
 }
 
 /* Whoever it is: what `wanting` and a ring would bring about. */

@@ -38,16 +38,17 @@ int main(void)
                      " beside calls of hosts that stood still, %" PRIu64 " calls stopped without a share, %" PRIu64
                      " times closed, %" PRIu64 " changed; %" PRIu64 " tasks lent to other hosts' seats, %" PRIu64
                      " done there, %" PRIu64 " silent, %" PRIu64 " declined, %" PRIu64 " adopted, %" PRIu64
-                     " overlaps past their deadline\n",
+                     " overlaps past their deadline; %" PRIu64 " runners killed\n",
                 runs, c.events, c.calls, c.starts, c.done, c.kills, c.pauses, c.cuts, c.kept, c.handovers, c.documents,
                 c.fenced, c.overlaps, c.suspects, c.handler_pauses, c.woken, c.workers, c.fired, c.merged, c.debounced,
                 c.exchanged, c.followed, c.limited, c.shares, c.full, c.left_over, c.lost, c.closed, c.changed, c.lent,
-                c.borrowed_done, c.seats_silent, c.declined, c.adopted, c.late);
+                c.borrowed_done, c.seats_silent, c.declined, c.adopted, c.late, c.runners_killed);
         /* A run in which nothing goes wrong proves nothing. */
-        if (!is_one && (!c.kills || !c.pauses || !c.cuts || !c.kept || !c.fenced || !c.handovers || !c.suspects ||
-                               !c.handler_pauses || !c.woken || !c.workers || !c.fired || !c.merged || !c.debounced ||
-                               !c.exchanged || !c.followed || !c.limited || !c.full || !c.closed || !c.changed ||
-                               !c.lent || !c.borrowed_done || !c.seats_silent || !c.declined || !c.adopted)) {
+        if (!is_one &&
+                (!c.kills || !c.pauses || !c.cuts || !c.kept || !c.fenced || !c.handovers || !c.suspects ||
+                        !c.handler_pauses || !c.woken || !c.workers || !c.fired || !c.merged || !c.debounced ||
+                        !c.exchanged || !c.followed || !c.limited || !c.full || !c.closed || !c.changed || !c.lent ||
+                        !c.borrowed_done || !c.seats_silent || !c.declined || !c.adopted || !c.runners_killed)) {
                 (void)fprintf(stderr, "there was not enough trouble\n");
                 return 1;
         }

@@ -257,6 +257,28 @@ static void one_suspect_at_a_time_is_marked_over_all_shards(void **state)
         hall_close(hall);
 }
 
+/* A pool that is under a limit has no room without a runner, and gets one only if something waits for it. */
+static void a_suspect_waits_for_a_pool_that_has_no_room(void **state)
+{
+        (void)state;
+        struct hall *hall = hall_open();
+        struct rig *g = &hall->rigs[2];
+        uint32_t from;
+        assert_false(dispatch_has_waiting(&hall->dispatch, A));
+        give(hall, 2, "a")->note.is_suspect = true; /* its runner was killed */
+        claim(g);
+        assert_int_equal(turn_of(hall, A, 0, &from), 0);
+        assert_true(dispatch_has_waiting(&hall->dispatch, A));
+        assert_false(dispatch_has_waiting(&hall->dispatch, B));
+        assert_int_equal(turn_of(hall, A, 1, &from), 0); /* now it has one, and the start is recorded first */
+        send_advance(g);
+        reply_advance(g, STORE_OK);
+        assert_true(dispatch_has_waiting(&hall->dispatch, A));
+        assert_int_equal(turn_of(hall, A, 1, &from), 1);
+        assert_false(dispatch_has_waiting(&hall->dispatch, A));
+        hall_close(hall);
+}
+
 static void a_paused_handler_starts_nothing_and_its_tasks_wait_in_the_store(void **state)
 {
         (void)state;
@@ -568,6 +590,7 @@ int main(void)
                 cmocka_unit_test(what_a_lower_lane_gets_in_a_higher_ones_turn_waits_with_the_higher_ones),
                 cmocka_unit_test(a_lane_without_room_gives_nothing),
                 cmocka_unit_test(one_suspect_at_a_time_is_marked_over_all_shards),
+                cmocka_unit_test(a_suspect_waits_for_a_pool_that_has_no_room),
                 cmocka_unit_test(a_paused_handler_starts_nothing_and_its_tasks_wait_in_the_store),
                 cmocka_unit_test(what_nobody_serves_waits_in_the_store_and_is_noted_once),
                 cmocka_unit_test(a_pool_that_is_down_keeps_half_of_a_window),
