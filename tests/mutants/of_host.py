@@ -72,6 +72,8 @@ MUTANTS = [
     # --- who gets the next seat
     ("dispatch: two suspects at once", "runtime/host/handler/dispatch.c",
      "                if (window_marks(w, pool))\n                        return;\n", "", [UNIT("dispatch"), SIM]),
+    ("calls: every shard claims ahead as if it were alone", "runtime/host/shard/call_schedule.c",
+     "STOCK_ALL / max_u64(busy, 1)", "STOCK_ALL", [UNIT("call_schedule")]),
     ("dispatch: a suspect starts no runner", "runtime/host/handler/dispatch.c",
      " || window_has_suspect(w, pool))\n                        return true;\n                for", ")\n                        return true;\n                for",
      [UNIT("dispatch"), SIM]),

@@ -37,6 +37,7 @@ struct call_schedule {
         uint64_t trip_since_ms;              /* start of trip_ms's period */
         uint64_t next_due_ms;                /* lower bound of due_ms[] */
         uint64_t pace_max_ms;                /* the longest time between two claims of a shard, by the store's load */
+        uint32_t stock_max;                  /* short tasks that a shard claims ahead, by the number of busy shards */
         uint64_t looked_ms;                  /* when call_schedule_look() was called last */
         uint64_t load_since_ms;              /* start of waiting_ms's period */
         uint64_t waiting_ms;                 /* time in which at least one shard waited for its turn */

@@ -44,6 +44,9 @@ enum shard_call {
 };
 #define SHARD_CALLS (SHARD_CALL_RELEASE + 1u)
 
+/* With short tasks, how many a shard claims ahead at most. */
+#define SHARD_STOCK_MAX 256u
+
 struct shard_limits {
         uint64_t ttl_ms;
         uint64_t drain_ms;  /* how long a planned move waits for running calls; a longer call keeps the shard here */
@@ -113,6 +116,7 @@ struct shard {
         bool has_more[LANES];        /* the store has more tasks of that lane than the last claim took */
         uint64_t pace_ms;            /* tasks keep coming: time between two claims; 0: claim as they come */
         const uint64_t *pace_max_ms; /* upper bound of pace_ms, by the store's load; NULL: limits->gather_ms */
+        const uint32_t *stock_max;   /* short tasks to claim ahead, by the host's work; NULL: SHARD_STOCK_MAX */
         bool is_unrung;    /* the last advance asked not to be rung: another must follow (shard_look_due_ms()) */
         bool has_rung;     /* the doorbell rang after the call under way was sent, which may have looked too early */
         uint64_t due_ms;   /* when the store will have a task that is due; STORE_NEVER */

@@ -6,10 +6,9 @@
 
 /* How long a claim, or an outcome that blocks its key's next task, waits for other outcomes. */
 #define URGENT_GATHER_MS 2
-/* With STOCK_TASKS in the window claims may wait longer; with STOCK_MAX nothing is claimed if each pool can start a
- * task. */
+/* With STOCK_TASKS in the window claims may wait longer; with SHARD_STOCK_MAX, or the host's bound for a shard, nothing
+ * is claimed if each pool can start a task. */
 #define STOCK_TASKS 64
-#define STOCK_MAX   256
 /* Each lane has room for this many tasks, however full the window is. */
 #define LANE_ROOM 16
 /* Time between two claims while only that room is left. */
@@ -33,9 +32,14 @@ void shard_pace_ended(struct shard *s, const struct claimed *c, uint64_t now_ms)
 
 /* With short tasks a few hundred in the window are as good as a thousand, as long as every pool can start some of them;
  * more would only fall out of the processor's caches, here and at the store. */
+static uint32_t stock_max(const struct shard *s)
+{
+        return s->stock_max ? *s->stock_max : SHARD_STOCK_MAX;
+}
+
 static bool is_stocked(const struct shard *s)
 {
-        return s->tasks_are_short && s->window.count - shard_telling_count(s) >= STOCK_MAX &&
+        return s->tasks_are_short && s->window.count - shard_telling_count(s) >= stock_max(s) &&
                window_is_stocked(&s->window);
 }
 
@@ -55,7 +59,7 @@ static uint32_t shared_room(const struct shard *s, uint32_t others)
         uint32_t room = s->limits->window_tasks - taken;
         if (!s->tasks_are_short || !window_is_stocked(&s->window))
                 return room;
-        uint32_t missing = STOCK_MAX - (s->window.count - shard_telling_count(s));
+        uint32_t missing = stock_max(s) - (s->window.count - shard_telling_count(s));
         return (uint32_t)min_u64(missing, room);
 }
 

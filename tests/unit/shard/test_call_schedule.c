@@ -359,6 +359,34 @@ static void claims_are_spaced_by_the_load_of_the_store(void **state)
         hall_close(hall);
 }
 
+/* `count` shards where tasks keep coming, looked at for long enough. */
+static void keep_busy(struct hall *hall, uint32_t count)
+{
+        for (uint32_t i = 0; i < SHARDS; i++) {
+                hall->rigs[i].shard.pace_ms = i < count;
+                shard_stir(&hall->rigs[i].shard);
+        }
+        call_schedule_look(&hall->schedule, hall->now_ms);
+        set_time(hall, hall->now_ms + 100);
+        call_schedule_look(&hall->schedule, hall->now_ms);
+}
+
+static void the_more_shards_are_busy_the_less_each_claims_ahead(void **state)
+{
+        (void)state;
+        struct hall *hall = hall_open();
+        own_all(hall);
+        assert_ptr_equal(hall->rigs[0].shard.stock_max, &hall->schedule.stock_max);
+        assert_int_equal(hall->schedule.stock_max, SHARD_STOCK_MAX);
+        keep_busy(hall, 1);
+        assert_int_equal(hall->schedule.stock_max, SHARD_STOCK_MAX);
+        keep_busy(hall, 32);
+        assert_int_equal(hall->schedule.stock_max, 128);
+        keep_busy(hall, SHARDS);
+        assert_int_equal(hall->schedule.stock_max, 64);
+        hall_close(hall);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -374,6 +402,7 @@ int main(void)
                 cmocka_unit_test(an_idle_shard_is_small),
                 cmocka_unit_test(what_calls_say_takes_memory_only_while_they_are_under_way),
                 cmocka_unit_test(claims_are_spaced_by_the_load_of_the_store),
+                cmocka_unit_test(the_more_shards_are_busy_the_less_each_claims_ahead),
         };
         return cmocka_run_group_tests_name("turns", tests, NULL, NULL);
 }
