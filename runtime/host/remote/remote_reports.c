@@ -14,7 +14,8 @@
  * started since. */
 static struct claimed *find_silent(const struct shard *s, const struct work_report *report, struct span id)
 {
-        for (struct window_key *key = s->window.keys; key; key = key->hh.next)
+        for (struct window_key *key = window_keys_first(&s->window.keys); key;
+                key = window_keys_next(&s->window.keys, key))
                 for (struct claimed *c = key->first; c; c = c->next)
                         if (c->seq == report->fence.seq && c->state == CLAIMED_WAITING && !key->is_busy &&
                                 c->silences && c->worker_epoch == report->fence.epoch &&

@@ -131,7 +131,8 @@ void survey_take(struct survey *survey, const struct handlers *handlers, const s
         memset(survey->running, 0, (shards->count + 1) * sizeof(*survey->running));
         for (uint32_t i = 0; i < shards->count; i++) {
                 const struct shard *shard = &shards->list[i].shard;
-                for (const struct window_key *key = shard->window.keys; key; key = key->hh.next)
+                for (const struct window_key *key = window_keys_first(&shard->window.keys); key;
+                        key = window_keys_next(&shard->window.keys, key))
                         for (const struct claimed *c = key->first; c; c = c->next)
                                 see_claimed(survey, shard, c, now_ms, wall_ms);
         }

@@ -110,7 +110,8 @@ static void show_lease(struct shard_io *io)
 /* A running task whose lease is lost or no longer renewed, and that was not told to stop yet. */
 static struct claimed *find_stale(const struct shard *s)
 {
-        for (struct window_key *key = s->window.keys; key; key = key->hh.next)
+        for (struct window_key *key = window_keys_first(&s->window.keys); key;
+                key = window_keys_next(&s->window.keys, key))
                 for (struct claimed *c = key->first; c; c = c->next)
                         if (c->state == CLAIMED_RUNNING && !c->is_told_to_stop &&
                                 (c->lease_number != s->lease_number || (s->is_refused && !c->lent)))
@@ -137,7 +138,8 @@ static bool has_lost_share(struct shards *all, struct claimed *c)
 
 static struct claimed *find_lost(struct shard_io *io)
 {
-        for (struct window_key *key = io->shard.window.keys; key; key = key->hh.next)
+        for (struct window_key *key = window_keys_first(&io->shard.window.keys); key;
+                key = window_keys_next(&io->shard.window.keys, key))
                 for (struct claimed *c = key->first; c; c = c->next)
                         if (has_lost_share(io->all, c))
                                 return c;
@@ -447,7 +449,8 @@ static void make_call(struct shard_io *io, enum shard_call call, uint64_t now_ms
 
 static struct claimed *find_handed(const struct shard *s)
 {
-        for (struct window_key *key = s->window.keys; key; key = key->hh.next)
+        for (struct window_key *key = window_keys_first(&s->window.keys); key;
+                key = window_keys_next(&s->window.keys, key))
                 for (struct claimed *c = key->first; c; c = c->next)
                         if (c->state == CLAIMED_RUNNING && !c->pool_task.is_recalled)
                                 return c;

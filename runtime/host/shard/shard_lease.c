@@ -156,7 +156,8 @@ void shard_renewed(struct shard *s, const struct store_renewal *renewal, uint64_
 
 static bool has_long_call(const struct shard *s, uint64_t now_ms)
 {
-        for (const struct window_key *key = s->window.keys; key; key = key->hh.next)
+        for (const struct window_key *key = window_keys_first(&s->window.keys); key;
+                key = window_keys_next(&s->window.keys, key))
                 for (const struct claimed *c = key->first; c; c = c->next)
                         if (c->state == CLAIMED_RUNNING && !c->lent && now_ms >= c->started_ms + s->limits->drain_ms)
                                 return true;
@@ -177,7 +178,8 @@ static void begin_leaving(struct shard *s, uint64_t now_ms)
 /* Whether one of the calls that ran at leave_ms still runs. */
 static bool has_awaited_call(const struct shard *s)
 {
-        for (const struct window_key *key = s->window.keys; key; key = key->hh.next)
+        for (const struct window_key *key = window_keys_first(&s->window.keys); key;
+                key = window_keys_next(&s->window.keys, key))
                 for (const struct claimed *c = key->first; c; c = c->next)
                         if (c->state == CLAIMED_RUNNING && !c->lent && c->started_ms <= s->leave_ms)
                                 return true;

@@ -73,7 +73,8 @@ void shard_merge_all(struct shard *s, uint64_t now_ms)
 {
         if (!is_to_merge(s))
                 return;
-        for (struct window_key *key = s->window.keys; key; key = key->hh.next)
+        for (struct window_key *key = window_keys_first(&s->window.keys); key;
+                key = window_keys_next(&s->window.keys, key))
                 merge_key(s, key, now_ms);
 }
 

@@ -165,7 +165,8 @@ void shard_put_back_merged(struct shard *s, struct claimed *c, uint64_t now_ms)
 
 void shard_take_marks_back(struct shard *s, uint64_t now_ms)
 {
-        for (struct window_key *key = s->window.keys; key; key = key->hh.next)
+        for (struct window_key *key = window_keys_first(&s->window.keys); key;
+                key = window_keys_next(&s->window.keys, key))
                 if (key->first && key->first->state == CLAIMED_WAITING && key->first->is_marked)
                         take_mark_back(s, key->first, now_ms);
 }
@@ -223,7 +224,8 @@ void shard_ended(struct shard *s, struct claimed *c, struct pending_outcome *pen
 void shard_return_pool(struct shard *s, uint32_t pool, uint64_t now_ms)
 {
         shard_stir(s);
-        for (struct window_key *key = s->window.keys; key; key = key->hh.next) {
+        for (struct window_key *key = window_keys_first(&s->window.keys); key;
+                key = window_keys_next(&s->window.keys, key)) {
                 struct claimed *c = key->first;
                 while (c && !(c->pool == pool && c->state == CLAIMED_WAITING))
                         c = c->next;
@@ -250,7 +252,8 @@ void shard_reroute(struct shard *s, uint64_t now_ms)
 {
         shard_stir(s);
         shard_look_at_names(s);
-        for (struct window_key *key = s->window.keys; key; key = key->hh.next)
+        for (struct window_key *key = window_keys_first(&s->window.keys); key;
+                key = window_keys_next(&s->window.keys, key))
                 for (struct claimed *c = key->first; c; c = c->next) {
                         uint32_t pool = c->state == CLAIMED_WAITING ? pool_of(s, c->handler, c->needs) : c->pool;
                         if (pool == c->pool)

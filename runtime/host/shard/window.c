@@ -36,18 +36,16 @@ static void free_claimed(struct claimed *c)
 
 void window_free(struct window *w)
 {
-        struct window_key *key = w->keys;
-        HASH_CLEAR(hh, w->keys); /* leaves the elements linked */
-        while (key) {
-                struct window_key *next_key = key->hh.next;
+        for (struct window_key *key = window_keys_first(&w->keys), *next; key; key = next) {
+                next = window_keys_next(&w->keys, key);
                 while (key->first) {
                         struct claimed *c = key->first;
                         key->first = c->next;
                         free_claimed(c);
                 }
                 free(key);
-                key = next_key;
         }
+        window_keys_free(&w->keys);
         free(w->lines);
         *w = (struct window){ 0 };
 }
@@ -58,7 +56,7 @@ void window_set_pools(struct window *w, uint32_t pools)
                 return;
         struct window_line *lines = memory_zero((size_t)pools * WINDOW_LINES, sizeof(*lines));
         memcpy(lines, w->lines, (size_t)w->pools * WINDOW_LINES * sizeof(*lines));
-        for (struct window_key *key = w->keys; key; key = key->hh.next)
+        for (struct window_key *key = window_keys_first(&w->keys); key; key = window_keys_next(&w->keys, key))
                 if (key->is_ready && !key->first->is_limited)
                         key->line = lines + (key->line - w->lines);
         free(w->lines);
@@ -197,9 +195,7 @@ static struct claimed *copy_task(const struct store_task *task, uint32_t pool)
 
 struct window_key *window_key(const struct window *w, struct span key)
 {
-        struct window_key *found = NULL;
-        HASH_FIND(hh, w->keys, key.data, key.size, found);
-        return found;
+        return window_keys_find(&w->keys, key);
 }
 
 static struct claimed *find_in(const struct window_key *key, uint64_t seq)
@@ -221,7 +217,7 @@ static struct window_key *make_key(struct window *w, struct span name)
         struct window_key *key = memory_zero(1, sizeof(*key) + name.size + 1);
         key->size = name.size;
         memcpy(key->key, name.data, name.size);
-        HASH_ADD_KEYPTR(hh, w->keys, key->key, key->size, key);
+        window_keys_add(&w->keys, key);
         return key;
 }
 
@@ -576,14 +572,14 @@ void window_prune(struct window *w)
                 key->is_emptied = false;
                 if (key->count)
                         continue;
-                HASH_DEL(w->keys, key); /* NOLINT(clang-analyzer-core.NullDereference): it is in the table */
+                window_keys_remove(&w->keys, key);
                 free(key);
         }
 }
 
 void window_drop_idle(struct window *w)
 {
-        for (struct window_key *key = w->keys; key; key = key->hh.next) {
+        for (struct window_key *key = window_keys_first(&w->keys); key; key = window_keys_next(&w->keys, key)) {
                 key->is_barred = false;
                 for (struct claimed *c = key->first, *next = NULL; c; c = next) {
                         next = c->next;

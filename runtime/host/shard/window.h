@@ -12,10 +12,10 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <uthash.h>
 
 #include "host/limit/limit.h"
 #include "host/pool/pool.h"
+#include "host/shard/window_keys.h"
 #include "store/store.h"
 
 /* Most payload and checkpoint bytes of a task that another host's seat may run: with its head it fits into a mailbox
@@ -38,62 +38,70 @@ enum trust {
         TRUST_DIED_ALONE,  /* a suspect that was running alone when its last owner died */
 };
 
-/* One claimed task.  Owned by the window; its strings are copies in `texts`. */
+/* One claimed task.  Owned by the window; its strings are copies in `texts`.  Fields that are used together stand
+ * together: thousands of tasks are claimed at a time, so each cache line of one that is not touched counts. */
 struct claimed {
         struct pool_task pool_task; /* first member: pools know the task by it */
+
+        /* Its place, from the claim until its outcome is durable. */
         uint64_t seq;
-        struct span id, key, handler, headers, payload; /* copies; texts are NUL-terminated too */
-        struct span needs; /* header that only a newer Quiver understands (envelope_needs()); empty: none */
-        uint64_t reply_ms;
-        uint64_t submitted_ms; /* store time; 0: unknown */
-        uint64_t claimed_ms;   /* boot time, set by the shard */
-        uint64_t timeout_ms;   /* 0: the handler's timeout */
-        uint32_t attempts_max; /* 0: the handler's setting */
-        uint64_t lease_number; /* the shard's when it was claimed: outcomes under an older one are dropped */
-        uint64_t started_ms;   /* CLAIMED_RUNNING: since when, boot time */
-        uint32_t attempts, crashes, interruptions, laters;
-        uint32_t generation, file_hash; /* of the pool that it was offered to last (done_tasks.h) */
-        uint64_t ran_ms;                /* duration of the last handle() call */
-        enum trust trust;
-        uint32_t hosts_died;                 /* deaths in a row of hosts that had the task */
-        uint32_t silences;                   /* silences in a row of workers that had the task */
-        struct lent *lent;                   /* set while a worker or another host's seat runs it, or is about to */
-        bool is_for_owner;                   /* a borrowed seat failed with it: its next start is at its owner */
-        uint64_t worker_epoch, worker_start; /* fence of its latest start at a worker; 0: none */
-        struct buffer checkpoint;
-        bool has_saved;               /* the store does not have `checkpoint` yet */
-        struct buffer saved;          /* latest checkpoint while it runs: the runner still uses `checkpoint` */
-        bool has_run_saved;           /* `saved` is set */
-        bool is_save_waiting;         /* `saved` waits for the next call (shard_checkpoints.h) */
-        struct claimed *save_next;    /* the shard's list of such tasks */
-        struct buffer headers_packed; /* the headers in the runner's format */
-        enum claimed_state state;
-        bool holds_key; /* counted in its key's `holders` */
-        uint32_t pool;
         struct window_key *of;
         struct claimed *prev, *next;     /* the key's tasks, by seq */
         struct pending_outcome *pending; /* CLAIMED_ENDED: its outcome; owned */
         struct claimed *ended_next;      /* the shard's list of ended tasks */
-        bool is_told_to_stop;            /* it was told to stop because its lease or its share of a limit was lost */
-        bool is_marked;                  /* its start is recorded, so it may run */
-        bool has_mark;     /* a suspect whose start is, or is being, recorded: counted in the `marks` of its pool */
-        bool is_cancelled; /* to be cancelled once the outcome under way is durable */
-        bool is_diverted;  /* ended by window_divert() */
-        bool is_limited;   /* waits for shares of limits (host/limit) */
-        struct limit_hold hold;      /* the shares of limits that it runs with */
-        bool may_merge;              /* may be merged with its neighbours: it asks for that and was never started */
-        bool is_debounced;           /* it has already waited in the store for others to join it */
-        uint64_t debounce_ms;        /* may_merge: how long it waits for others to join; 0: not at all */
-        uint32_t merge_rounds;       /* merges into it in a row without a chance to start */
-        uint64_t merge_call;         /* number of the call that committed the last merge */
-        bool is_to_go_back;          /* must go back to the store after a merge: an earlier task of its key went back */
+        enum claimed_state state;
+        uint32_t pool;
+        bool holds_key;       /* counted in its key's `holders` */
+        bool is_told_to_stop; /* it was told to stop because its lease or its share of a limit was lost */
+        bool is_marked;       /* its start is recorded, so it may run */
+        bool has_mark;        /* a suspect whose start is, or is being, recorded: counted in the `marks` of its pool */
+        bool is_cancelled;    /* to be cancelled once the outcome under way is durable */
+        bool is_diverted;     /* ended by window_divert() */
+        bool is_limited;      /* waits for shares of limits (host/limit) */
+        bool is_for_owner;    /* a borrowed seat failed with it: its next start is at its owner */
+        bool may_merge;       /* may be merged with its neighbours: it asks for that and was never started */
+        bool is_debounced;    /* it has already waited in the store for others to join it */
+        bool is_to_go_back;   /* must go back to the store after a merge: an earlier task of its key went back */
+        bool has_saved;       /* the store does not have `checkpoint` yet */
+        bool has_run_saved;   /* `saved` is set */
+        bool is_save_waiting; /* `saved` waits for the next call (shard_checkpoints.h) */
+        enum trust trust;
+        uint32_t hosts_died;         /* deaths in a row of hosts that had the task */
+        uint64_t lease_number;       /* the shard's when it was claimed: outcomes under an older one are dropped */
+        uint64_t claimed_ms;         /* boot time, set by the shard */
+        uint64_t started_ms;         /* CLAIMED_RUNNING: since when, boot time */
+        uint64_t ran_ms;             /* duration of the last handle() call */
+        struct lent *lent;           /* set while a worker or another host's seat runs it, or is about to */
         struct claimed *merges_into; /* CLAIMED_ENDED: ends with that task's MERGE; NULL: has an outcome of its own */
-        struct claimed *donor;       /* merged task whose texts hold our payload and headers; owned */
-        char texts[];                /* memory of the spans */
+
+        /* What its envelope and its note say. */
+        struct span id, key, handler, headers, payload; /* copies; texts are NUL-terminated too */
+        uint64_t reply_ms;
+        uint64_t submitted_ms; /* store time; 0: unknown */
+        uint64_t timeout_ms;   /* 0: the handler's timeout */
+        uint32_t attempts_max; /* 0: the handler's setting */
+        uint32_t attempts, crashes, interruptions, laters;
+        uint32_t silences;              /* silences in a row of workers that had the task */
+        uint32_t generation, file_hash; /* of the pool that it was offered to last (done_tasks.h) */
+
+        /* What few tasks have. */
+        struct buffer checkpoint;
+        struct buffer saved;          /* latest checkpoint while it runs: the runner still uses `checkpoint` */
+        struct buffer headers_packed; /* the headers in the runner's format */
+        struct claimed *donor;        /* merged task whose texts hold our payload and headers; owned */
+        struct limit_hold hold;       /* the shares of limits that it runs with */
+        struct claimed *save_next;    /* the shard's list of tasks with is_save_waiting */
+        struct span needs;            /* header that only a newer Quiver understands (envelope_needs()); empty: none */
+        uint64_t worker_epoch, worker_start; /* fence of its latest start at a worker; 0: none */
+        uint64_t debounce_ms;                /* may_merge: how long it waits for others to join; 0: not at all */
+        uint64_t merge_call;                 /* number of the call that committed the last merge */
+        uint32_t merge_rounds;               /* merges into it in a row without a chance to start */
+        char texts[];                        /* memory of the spans */
 };
 
 struct window_key {
-        UT_hash_handle hh;
+        struct window_key *bucket_next; /* this and `hash` belong to window_keys */
+        uint32_t hash;
         struct claimed *first, *last; /* by seq: higher lanes first, then in order of arrival */
         uint32_t count;
         uint32_t live;     /* tasks that have not ended */
@@ -131,7 +139,7 @@ enum { LINE_SUSPECTS = LANES, WINDOW_LINES };
 #define HOST_DEATHS_MAX 4
 
 struct window {
-        struct window_key *keys;           /* hash */
+        struct window_keys keys;
         struct window_line *lines;         /* [pool][WINDOW_LINES] */
         struct window_line limited[LANES]; /* keys whose first task waits for shares of limits, all pools */
         uint32_t pools;
