@@ -381,7 +381,7 @@ static int make_shards(struct host *h)
         h->dispatch.routes.limits = &h->fleet_limits.limits;
         h->fleet_limits.store = h->store;
         h->fleet_limits.nonce = h->membership.nonce;
-        shards_init(&h->shards, info.calls_max, h->config->window.per_key);
+        shards_init(&h->shards, info.calls_max, info.calls_group, h->config->window.per_key);
         h->lend.leases = &h->leases;
         h->lend.lease_first = info.shards;
         /* The guard releases only the first info.shards entries: the others are for borrowed tasks, which have no lease

@@ -109,7 +109,8 @@ struct store {
         char endangers[160];
         uint32_t shards;
         bool ring_costs;    /* see struct store_info */
-        uint32_t calls_max; /* see struct store_info */
+        uint32_t calls_max;   /* see struct store_info */
+        uint32_t calls_group; /* see struct store_info */
         uint64_t payload_max;
         uint64_t backlog_max;
         uint64_t results_max;

@@ -101,7 +101,8 @@ void store_info(const struct store *store, struct store_info *ret_info)
                 .shards = store->shards,
                 .record = &store->record,
                 .ring_costs = store->ring_costs,
-                .calls_max = store->calls_max };
+                .calls_max = store->calls_max,
+                .calls_group = store->calls_group };
 }
 
 /* --- starting requests ------------------------------------------------------------------------------------------- */

@@ -72,6 +72,12 @@ MUTANTS = [
     # --- who gets the next seat
     ("dispatch: two suspects at once", "runtime/host/handler/dispatch.c",
      "                if (window_marks(w, pool))\n                        return;\n", "", [UNIT("dispatch"), SIM]),
+    ("calls: a turn makes as many as there is room for", "runtime/host/shard/call_schedule.c",
+     "        if (has_made_enough(t, now_ms))\n                return false;\n", "", [UNIT("call_schedule")]),
+    ("calls: few together whatever is claimed", "runtime/host/shard/call_schedule.c",
+     " || t->claimed_all >= FEW_CLAIMED)", ")", [UNIT("call_schedule")]),
+    ("calls: the rest of a turn waits for an answer", "runtime/host/shard/call_schedule.c",
+     "        t->next_due_ms = min_u64(now_ms + 1, t->next_due_ms);\n        return true;", "        return true;", [UNIT("call_schedule")]),
     ("calls: every shard claims ahead as if it were alone", "runtime/host/shard/call_schedule.c",
      "STOCK_ALL / max_u64(busy, 1)", "STOCK_ALL", [UNIT("call_schedule")]),
     ("dispatch: a suspect starts no runner", "runtime/host/handler/dispatch.c",

@@ -32,17 +32,18 @@
 #define POOLS       2  /* of a host: keys of even and of odd numbers are two handlers' */
 #define POOL_SEATS  2
 /* That keys wait for: each pool, the limit that it is under, and the same limit for each key. */
-#define NAMES      (2 * POOLS + SHARD_KEYS)
-#define SEATS      (POOLS * POOL_SEATS)
-#define BATCH_POOL 1 /* has ordered batches */
-#define RUN_MAX    4
-#define CALLS_MAX  3 /* advances of a host at once, as long as the store is near */
-#define TTL_MS     1000
-#define DRAIN_MS   300
-#define SESSION_MS 1000
-#define GRACE_MS   100
-#define WINDOW     16
-#define CALL_MAX   STORE_CALL_TASKS
+#define NAMES       (2 * POOLS + SHARD_KEYS)
+#define SEATS       (POOLS * POOL_SEATS)
+#define BATCH_POOL  1 /* has ordered batches */
+#define RUN_MAX     4
+#define CALLS_MAX   3 /* advances of a host at once, as long as the store is near */
+#define CALLS_GROUP 2 /* of these that a host makes together */
+#define TTL_MS      1000
+#define DRAIN_MS    300
+#define SESSION_MS  1000
+#define GRACE_MS    100
+#define WINDOW      16
+#define CALL_MAX    STORE_CALL_TASKS
 
 struct sim;
 struct sim_host;

@@ -388,7 +388,7 @@ static void open_shards(struct sim_host *h)
                 .events = &shards_events,
                 .self = h };
         dispatch_init(&h->dispatch, SHARDS);
-        shards_init(&h->shards, CALLS_MAX, 64);
+        shards_init(&h->shards, CALLS_MAX, CALLS_GROUP, 64);
         for (uint32_t i = 0; i < POOLS; i++) {
                 char *items[] = { (char *)names[i] };
                 dispatch_serve(

@@ -34,14 +34,19 @@
  * for a task, because what it claimed has left the processor's caches when it is started. */
 #define STOCK_ALL   4096u
 #define STOCK_LEAST 64u /* of a shard, however many are busy */
+/* With fewer tasks than these in all windows, seats may soon have nothing to do: calls_group applies. */
+#define FEW_CLAIMED 1024u
 
-void call_schedule_init(struct call_schedule *t, uint32_t count, uint32_t calls_max)
+void call_schedule_init(struct call_schedule *t, uint32_t count, uint32_t calls_max, uint32_t calls_group)
 {
-        *t = (struct call_schedule){ .count = count, .calls_max = calls_max, .next_due_ms = STORE_NEVER };
+        *t = (struct call_schedule){
+                .count = count, .calls_max = calls_max, .calls_group = calls_group, .next_due_ms = STORE_NEVER
+        };
         t->trip_ms = t->trip_before_ms = UINT64_MAX;
         t->stock_max = SHARD_STOCK_MAX;
         t->shards = memory_zero(count, sizeof(struct shard *));
         t->due_ms = memory_zero(count, sizeof(*t->due_ms));
+        t->claimed = memory_zero(count, sizeof(*t->claimed));
         struct shard_set *const sets[] = { &t->changed, &t->to_ask, &t->is_busy, &t->is_calling, &t->waiting,
                 &t->blocked };
         for (unsigned i = 0; i < sizeof(sets) / sizeof(sets[0]); i++)
@@ -53,6 +58,7 @@ void call_schedule_free(struct call_schedule *t)
         shard_tellings_free(&t->spare);
         free(t->shards);
         free(t->due_ms);
+        free(t->claimed);
         *t = (struct call_schedule){ 0 };
 }
 
@@ -125,6 +131,9 @@ static void take_note(struct call_schedule *t, struct shard *s, uint64_t now_ms)
         shard_set_put(&t->is_calling, s->number, is_calling);
         shard_set_put(&t->is_busy, s->number, s->running || s->pace_ms);
         shard_set_add(&t->to_ask, s->number);
+        t->claimed_all -= t->claimed[s->number];
+        t->claimed[s->number] = s->window.count;
+        t->claimed_all += s->window.count;
 }
 
 static void take_changed(struct call_schedule *t, uint64_t now_ms)
@@ -160,6 +169,7 @@ static void note_load(struct call_schedule *t, uint64_t now_ms)
 
 void call_schedule_look(struct call_schedule *t, uint64_t now_ms)
 {
+        t->turn_calls = 0;
         note_load(t, now_ms);
         if (now_ms >= t->next_due_ms)
                 ask_due(t, now_ms);
@@ -172,6 +182,15 @@ void call_schedule_look(struct call_schedule *t, uint64_t now_ms)
                 ask_due(t, STORE_NEVER - 1);
                 take_changed(t, now_ms);
         }
+}
+
+/* This turn has made enough calls.  Their answers make the loop turn again; if none comes, the time does. */
+static bool has_made_enough(struct call_schedule *t, uint64_t now_ms)
+{
+        if (!t->calls_group || t->turn_calls < t->calls_group || t->claimed_all >= FEW_CLAIMED)
+                return false;
+        t->next_due_ms = min_u64(now_ms + 1, t->next_due_ms);
+        return true;
 }
 
 static bool has_room(const struct call_schedule *t)
@@ -200,10 +219,12 @@ static void forget_late(struct call_schedule *t, uint64_t now_ms)
 
 static bool may_advance(struct call_schedule *t, uint64_t now_ms)
 {
-        if (has_room(t))
-                return true;
         if (shard_set_is_empty(&t->waiting) && shard_set_is_empty(&t->blocked))
                 return false;
+        if (has_made_enough(t, now_ms))
+                return false;
+        if (has_room(t))
+                return true;
         forget_late(t, now_ms);
         return has_room(t);
 }
@@ -253,8 +274,10 @@ struct shard *call_schedule_next(struct call_schedule *t, uint64_t now_ms, enum 
         }
         while (may_advance(t, now_ms) && (shard = pick(t)) != SHARD_SET_NONE) {
                 *ret_call = shard_next_call(t->shards[shard], t->can_wait, now_ms);
-                if (*ret_call != SHARD_CALL_NONE)
+                if (*ret_call != SHARD_CALL_NONE) {
+                        t->turn_calls++;
                         return t->shards[shard];
+                }
                 set_due(t, shard, shard_due_ms(t->shards[shard]));
         }
         return NULL;

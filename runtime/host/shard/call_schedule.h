@@ -8,6 +8,9 @@
  * outcomes and new tasks gather, which makes their calls fuller.  The more shards have work, the longer each of them
  * gathers; with little work nobody waits.
  *
+ * While few tasks are claimed, a turn of the loop makes at most calls_group calls: a store may answer calls that came
+ * together only after the last of them, and until then no seat has anything to do.
+ *
  * Shards where tasks keep coming space their claims only as far as the store's load demands.  The load is the share of
  * time in which some shard waits for its turn, so it covers whatever makes the store slow.  A call without an answer
  * counts against calls_max for LATE_MS only: one server of several may be down. */
@@ -23,6 +26,10 @@ struct call_schedule {
         uint32_t count;
         struct shard_telling *spare; /* unused buffers for the next advances (shard_telling.h); owned */
         uint32_t calls_max;          /* the most calls under way at once while round trips are short; 0: no limit */
+        uint32_t calls_group;        /* the most calls of a turn while few tasks are claimed; 0: no limit */
+        uint32_t turn_calls;         /* counted calls that were made in this turn */
+        uint32_t *claimed;           /* per shard: tasks in its window when it was looked at last */
+        uint64_t claimed_all;        /* the sum of these */
         struct shard_set changed;    /* shards that something has happened to since they were asked */
         struct shard_set to_ask;     /* shards to be asked what they want to call */
         struct shard_set is_busy;    /* shards that run tasks, or where tasks keep coming */
@@ -44,7 +51,7 @@ struct call_schedule {
 };
 
 /* The caller adds shards 0 to count-1 with call_schedule_add(). */
-void call_schedule_init(struct call_schedule *t, uint32_t count, uint32_t calls_max);
+void call_schedule_init(struct call_schedule *t, uint32_t count, uint32_t calls_max, uint32_t calls_group);
 void call_schedule_free(struct call_schedule *t);
 void call_schedule_add(struct call_schedule *t, struct shard *shard);
 

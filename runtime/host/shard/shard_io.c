@@ -9,12 +9,12 @@
 #include "base/log.h"
 #include "base/memory.h"
 
-void shards_init(struct shards *all, uint32_t calls_max, uint32_t per_key)
+void shards_init(struct shards *all, uint32_t calls_max, uint32_t calls_group, uint32_t per_key)
 {
         uint32_t count = all->dispatch->shards_count;
         all->list = memory_zero(count, sizeof(*all->list));
         all->renewals = memory_zero(count, sizeof(*all->renewals));
-        call_schedule_init(&all->schedule, count, calls_max);
+        call_schedule_init(&all->schedule, count, calls_max, calls_group);
         for (; all->count < count; all->count++) {
                 struct shard_io *io = &all->list[all->count];
                 io->all = all;

@@ -97,7 +97,7 @@ struct shards {
 
 /* Makes as many shards as the dispatch has.  The caller has set all fields but list, count, schedule and the
  * renewal's. */
-void shards_init(struct shards *all, uint32_t calls_max, uint32_t per_key);
+void shards_init(struct shards *all, uint32_t calls_max, uint32_t calls_group, uint32_t per_key);
 /* Accepts a zeroed struct that was never initialised. */
 void shards_free(struct shards *all);
 

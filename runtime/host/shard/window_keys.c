@@ -47,7 +47,7 @@ static void grow(struct window_keys *keys)
 {
         struct window_keys larger = { .count = keys->count };
         larger.buckets_count = keys->buckets_count ? keys->buckets_count * 2 : BUCKETS_LEAST;
-        larger.buckets = memory_zero(larger.buckets_count, sizeof(*larger.buckets));
+        larger.buckets = memory_zero(larger.buckets_count, sizeof(struct window_key *));
         for (uint32_t i = 0; i < keys->buckets_count; i++)
                 for (struct window_key *key = keys->buckets[i], *next; key; key = next) {
                         next = key->bucket_next;

@@ -71,7 +71,7 @@ static inline void world_open(struct world *w)
                 .result_max_bytes = 100 };
         dispatch_init(&w->dispatch, 1);
         w->shards = (struct shards){ .dispatch = &w->dispatch, .limits = &w->limits, .events = &shards_events };
-        shards_init(&w->shards, 1, RIG_PER_KEY);
+        shards_init(&w->shards, 1, 0, RIG_PER_KEY);
         w->shard = &w->shards.list[0].shard;
         w->handlers = (struct handlers){ .dispatch = &w->dispatch, .events = &handlers_events, .host = "host-a" };
         assert_int_equal(handlers_open(&w->handlers, &w->config, &w->settings, &error), 0);

@@ -18,7 +18,7 @@ static struct hall *hall_open(void)
 {
         struct hall *hall = calloc(1, sizeof(*hall));
         assert_non_null(hall);
-        call_schedule_init(&hall->schedule, SHARDS, CALLS_MAX);
+        call_schedule_init(&hall->schedule, SHARDS, CALLS_MAX, 0);
         hall->now_ms = 100000;
         for (uint32_t i = 0; i < SHARDS; i++) {
                 struct rig *g = &hall->rigs[i];
@@ -387,6 +387,46 @@ static void the_more_shards_are_busy_the_less_each_claims_ahead(void **state)
         hall_close(hall);
 }
 
+/* Half of all that may be under way. */
+#define GROUP (CALLS_MAX / 2)
+
+static void few_calls_are_made_together_and_the_next_follow_without_an_answer(void **state)
+{
+        (void)state;
+        uint32_t shards[SHARDS];
+        struct hall *hall = hall_open();
+        hall->schedule.calls_group = GROUP;
+        own_all(hall);
+        for (uint32_t i = 0; i < SHARDS; i++)
+                shard_rang(&hall->rigs[i].shard);
+        assert_int_equal(turn(hall, shards), GROUP);
+        assert_int_equal(call_schedule_due_ms(&hall->schedule), hall->now_ms + 1);
+        assert_int_equal(turn(hall, shards), GROUP);
+        assert_int_equal(turn(hall, shards), 0); /* CALLS_MAX are under way */
+        hall_close(hall);
+}
+
+static void with_many_tasks_claimed_all_calls_are_made_together(void **state)
+{
+        (void)state;
+        uint32_t shards[SHARDS];
+        struct hall *hall = hall_open();
+        hall->schedule.calls_group = GROUP;
+        own_all(hall);
+        hall->rigs[1].shard.window.count = 5000;
+        shard_stir(&hall->rigs[1].shard);
+        call_schedule_look(&hall->schedule, hall->now_ms);
+        for (uint32_t i = 2; i < SHARDS; i++)
+                shard_rang(&hall->rigs[i].shard);
+        assert_int_equal(turn(hall, shards), CALLS_MAX);
+        for (uint32_t i = 0; i < CALLS_MAX; i++)
+                reply_advance(&hall->rigs[shards[i]], STORE_OK);
+        hall->rigs[1].shard.window.count = 0; /* they have been done */
+        shard_stir(&hall->rigs[1].shard);
+        assert_int_equal(turn(hall, shards), GROUP);
+        hall_close(hall);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -403,6 +443,8 @@ int main(void)
                 cmocka_unit_test(what_calls_say_takes_memory_only_while_they_are_under_way),
                 cmocka_unit_test(claims_are_spaced_by_the_load_of_the_store),
                 cmocka_unit_test(the_more_shards_are_busy_the_less_each_claims_ahead),
+                cmocka_unit_test(few_calls_are_made_together_and_the_next_follow_without_an_answer),
+                cmocka_unit_test(with_many_tasks_claimed_all_calls_are_made_together),
         };
         return cmocka_run_group_tests_name("turns", tests, NULL, NULL);
 }

@@ -34,7 +34,7 @@ static int start(void **state)
                 .nonce = rig.nonce,
                 .limits = &rig.limits,
                 .events = &no_events };
-        shards_init(&rig.shards, SHARDS, 16);
+        shards_init(&rig.shards, SHARDS, 0, 16);
         *state = &rig;
         return 0;
 }
