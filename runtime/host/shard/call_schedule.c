@@ -36,6 +36,9 @@
 #define STOCK_LEAST 64u /* of a shard, however many are busy */
 /* With fewer tasks than these in all windows, seats may soon have nothing to do: calls_group applies. */
 #define FEW_CLAIMED 1024u
+/* calls_group does not apply for so long after a call of a hot shard, one that was blocked at two calls in a row: each
+ * answer brings its next call, so that with smaller groups it would take the store's time from the others. */
+#define HOT_KEPT_MS 100
 
 void call_schedule_init(struct call_schedule *t, uint32_t count, uint32_t calls_max, uint32_t calls_group)
 {
@@ -48,7 +51,7 @@ void call_schedule_init(struct call_schedule *t, uint32_t count, uint32_t calls_
         t->due_ms = memory_zero(count, sizeof(*t->due_ms));
         t->claimed = memory_zero(count, sizeof(*t->claimed));
         struct shard_set *const sets[] = { &t->changed, &t->to_ask, &t->is_busy, &t->is_calling, &t->waiting,
-                &t->blocked };
+                &t->blocked, &t->was_blocked };
         for (unsigned i = 0; i < sizeof(sets) / sizeof(sets[0]); i++)
                 shard_set_init(sets[i], count);
 }
@@ -187,7 +190,8 @@ void call_schedule_look(struct call_schedule *t, uint64_t now_ms)
 /* This turn has made enough calls.  Their answers make the loop turn again; if none comes, the time does. */
 static bool has_made_enough(struct call_schedule *t, uint64_t now_ms)
 {
-        if (!t->calls_group || t->turn_calls < t->calls_group || t->claimed_all >= FEW_CLAIMED)
+        if (!t->calls_group || t->turn_calls < t->calls_group || t->claimed_all >= FEW_CLAIMED ||
+                now_ms < t->hot_until_ms)
                 return false;
         t->next_due_ms = min_u64(now_ms + 1, t->next_due_ms);
         return true;
@@ -250,17 +254,28 @@ static uint32_t take_next(struct shard_set *set, uint32_t *next, uint32_t shard)
         return shard;
 }
 
+static void note_hot(struct call_schedule *t, uint32_t shard, bool is_blocked, uint64_t now_ms)
+{
+        if (is_blocked && shard_set_has(&t->was_blocked, shard))
+                t->hot_until_ms = now_ms + HOT_KEPT_MS;
+        shard_set_put(&t->was_blocked, shard, is_blocked);
+}
+
 /* Takes the shard whose turn it is off its set; SHARD_SET_NONE. */
-static uint32_t pick(struct call_schedule *t)
+static uint32_t pick(struct call_schedule *t, uint64_t now_ms)
 {
         uint32_t blocked = shard_set_round(&t->blocked, t->next_blocked);
         uint32_t waiting = shard_set_round(&t->waiting, t->next_waiting);
         if (blocked != SHARD_SET_NONE && (waiting == SHARD_SET_NONE || t->blocked_in_a_row < BLOCKED_IN_A_ROW_MAX)) {
                 t->blocked_in_a_row++;
+                note_hot(t, blocked, true, now_ms);
                 return take_next(&t->blocked, &t->next_blocked, blocked);
         }
         t->blocked_in_a_row = 0;
-        return waiting == SHARD_SET_NONE ? waiting : take_next(&t->waiting, &t->next_waiting, waiting);
+        if (waiting == SHARD_SET_NONE)
+                return SHARD_SET_NONE;
+        note_hot(t, waiting, false, now_ms);
+        return take_next(&t->waiting, &t->next_waiting, waiting);
 }
 
 struct shard *call_schedule_next(struct call_schedule *t, uint64_t now_ms, enum shard_call *ret_call)
@@ -272,7 +287,7 @@ struct shard *call_schedule_next(struct call_schedule *t, uint64_t now_ms, enum 
                 if (*ret_call != SHARD_CALL_NONE)
                         return t->shards[shard];
         }
-        while (may_advance(t, now_ms) && (shard = pick(t)) != SHARD_SET_NONE) {
+        while (may_advance(t, now_ms) && (shard = pick(t, now_ms)) != SHARD_SET_NONE) {
                 *ret_call = shard_next_call(t->shards[shard], t->can_wait, now_ms);
                 if (*ret_call != SHARD_CALL_NONE) {
                         t->turn_calls++;

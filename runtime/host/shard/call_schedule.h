@@ -24,18 +24,20 @@ struct call_schedule {
         struct shard **shards; /* borrowed */
         uint64_t *due_ms;      /* per shard: when to ask it even if nothing happens; STORE_NEVER */
         uint32_t count;
-        struct shard_telling *spare; /* unused buffers for the next advances (shard_telling.h); owned */
-        uint32_t calls_max;          /* the most calls under way at once while round trips are short; 0: no limit */
-        uint32_t calls_group;        /* the most calls of a turn while few tasks are claimed; 0: no limit */
-        uint32_t turn_calls;         /* counted calls that were made in this turn */
-        uint32_t *claimed;           /* per shard: tasks in its window when it was looked at last */
-        uint64_t claimed_all;        /* the sum of these */
-        struct shard_set changed;    /* shards that something has happened to since they were asked */
-        struct shard_set to_ask;     /* shards to be asked what they want to call */
-        struct shard_set is_busy;    /* shards that run tasks, or where tasks keep coming */
-        struct shard_set is_calling; /* shards with a counted call (advance or wake) under way */
-        struct shard_set waiting;    /* shards that wait for their turn to make such a call */
-        struct shard_set blocked;    /* like `waiting`, but no task of the shard can start before the call */
+        struct shard_telling *spare;  /* unused buffers for the next advances (shard_telling.h); owned */
+        uint32_t calls_max;           /* the most calls under way at once while round trips are short; 0: no limit */
+        uint32_t calls_group;         /* the most calls of a turn while few tasks are claimed; 0: no limit */
+        uint32_t turn_calls;          /* counted calls that were made in this turn */
+        uint32_t *claimed;            /* per shard: tasks in its window when it was looked at last */
+        uint64_t claimed_all;         /* the sum of these */
+        struct shard_set changed;     /* shards that something has happened to since they were asked */
+        struct shard_set to_ask;      /* shards to be asked what they want to call */
+        struct shard_set is_busy;     /* shards that run tasks, or where tasks keep coming */
+        struct shard_set is_calling;  /* shards with a counted call (advance or wake) under way */
+        struct shard_set waiting;     /* shards that wait for their turn to make such a call */
+        struct shard_set blocked;     /* like `waiting`, but no task of the shard can start before the call */
+        struct shard_set was_blocked; /* shards that were blocked when they called last */
+        uint64_t hot_until_ms;        /* until then a shard counts as hot: calls_group does not apply */
         uint32_t next_waiting, next_blocked; /* where the round robin through each set goes on */
         uint32_t blocked_in_a_row;           /* successive calls given to blocked shards */
         bool can_wait;                       /* the host has other work, so calls may wait to become fuller */

@@ -427,6 +427,36 @@ static void with_many_tasks_claimed_all_calls_are_made_together(void **state)
         hall_close(hall);
 }
 
+/* Its tasks wait for each other, so it is blocked at every call. */
+static void beside_a_hot_shard_all_calls_are_made_together(void **state)
+{
+        (void)state;
+        uint32_t shards[SHARDS];
+        const uint32_t hot = SHARDS - 1;
+        struct hall *hall = hall_open();
+        hall->schedule.calls_group = GROUP;
+        own_all(hall);
+        for (uint32_t i = 0; i < SHARDS; i++)
+                shard_rang(&hall->rigs[i].shard);
+        let_stand(hall, hot);
+        assert_int_equal(turn(hall, shards), GROUP);
+        assert_int_equal(shards[0], hot);
+        for (uint32_t i = 0; i < GROUP; i++)
+                reply_advance(&hall->rigs[shards[i]], STORE_OK);
+        shard_rang(&hall->rigs[hot].shard);
+        hand(&hall->rigs[hot], 3, "k", "a");
+        send_advance(&hall->rigs[hot]);
+        reply_advance(&hall->rigs[hot], STORE_OK);
+        end_as(&hall->rigs[hot], start(&hall->rigs[hot], 2), STORE_DONE);
+        assert_int_equal(turn(hall, shards), CALLS_MAX);
+        assert_int_equal(shards[0], hot);
+        for (uint32_t i = 0; i < CALLS_MAX; i++)
+                reply_advance(&hall->rigs[shards[i]], STORE_OK);
+        set_time(hall, hall->now_ms + 1000); /* it has been quiet for long */
+        assert_int_equal(turn(hall, shards), GROUP);
+        hall_close(hall);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -445,6 +475,7 @@ int main(void)
                 cmocka_unit_test(the_more_shards_are_busy_the_less_each_claims_ahead),
                 cmocka_unit_test(few_calls_are_made_together_and_the_next_follow_without_an_answer),
                 cmocka_unit_test(with_many_tasks_claimed_all_calls_are_made_together),
+                cmocka_unit_test(beside_a_hot_shard_all_calls_are_made_together),
         };
         return cmocka_run_group_tests_name("turns", tests, NULL, NULL);
 }
