@@ -75,11 +75,17 @@ def wait_until(condition, what, seconds=120, pause=0.005):
         time.sleep(pause)
 
 
-def wait_done(done, goal, seconds=60, pause=0.005):
-    """Until done() has reached the goal; Stuck if it stands still that long."""
-    last, moved = done(), time.monotonic()
+def wait_done(done, goal, seconds=60, pause=0.005, pause_max=0):
+    """Until done() has reached the goal; Stuck if it stands still that long.
+
+    With `pause_max` it looks less often while the goal is far away, after half of the time that is left by the rate so far:
+    whoever only wants to know the end must not cost what it measures."""
+    first = last = done()
+    began = moved = time.monotonic()
     while last < goal:
-        time.sleep(pause)
+        rate = (last - first) / (time.monotonic() - began + 1e-9)
+        left_s = (goal - last) / rate if rate else 0
+        time.sleep(max(pause, min(pause_max, left_s / 2)))
         now = done()
         if now != last:
             last, moved = now, time.monotonic()
