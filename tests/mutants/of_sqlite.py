@@ -10,6 +10,15 @@ MUTANTS = [
      "if (r == 0 && st.st_dev", "if (r < 0 || st.st_dev", [UNIT("same_files")]),
     ("files: a turn file that is a link", "runtime/store/sqlite/file/fair_lock.c",
      " | O_NOFOLLOW", "", [UNIT("same_files")]),
+    # --- what ended is removed from the log
+    ("removals: whatever lies between", "runtime/store/sqlite/shard/log_removals.c",
+     "group->list[group->next].id == id;", "group->list[group->next].id >= id;", [UNIT("sqlite_log")]),
+    ("removals: every group is a run", "runtime/store/sqlite/shard/log_removals.c",
+     "if (is_run(group)) {", "if (true) {", [UNIT("sqlite_log")]),
+    ("removals: all of a run were there", "runtime/store/sqlite/shard/log_removals.c",
+     "group->list[i].is_removed = i < removed;", "group->list[i].is_removed = true;", [UNIT("sqlite_log")]),
+    ("removals: a look finds what has ended", "runtime/store/sqlite/file/writer.c",
+     "if (request->op != OP_ADVANCE)\n                remove_done(s);", "", [CONTRACT("store_producers")]),
     # --- what was done last
     ("sqlite: one document is any", "runtime/store/sqlite/statements.h",
      "WHERE until > ?1 AND nonce = ?3 LIMIT", "WHERE until > ?1 AND ?3 NOTNULL LIMIT", [CONTRACT("store_sqlite")]),
@@ -154,8 +163,6 @@ MUTANTS = [
      "note.until_ms = outcome->until_ms ?", "note.until_ms = false ?", [CONTRACT("store_sqlite")]),
 
     # --- the log and its segments
-    ("sqlite: a run of done tasks goes over the end of a segment", "runtime/store/sqlite/shard/log.h",
-     "return next == seq + 1 && (next & LOG_PLACE_MASK);", "return next == seq + 1;", [CONTRACT("store_files")]),
     ("sqlite: a number that a claim has passed is given", "runtime/store/sqlite/shard/log.c",
      "max_u64(shard->tail[lane], tally->tail[lane]), shard->taken[lane]) + 1;",
      "max_u64(shard->tail[lane], tally->tail[lane]), 0) + 1;",

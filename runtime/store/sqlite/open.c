@@ -265,4 +265,5 @@ void sqlite_store_shut(struct sqlite_store *s)
         doorbells_close(&s->bells);
         fair_lock_close(&s->lock);
         shard_table_free(&s->shards);
+        log_removals_free(&s->removals);
 }

@@ -19,6 +19,7 @@
 #include "store/sqlite/file/query.h"
 #include "store/sqlite/file/same_files.h"
 #include "store/sqlite/shard/log.h"
+#include "store/sqlite/shard/log_removals.h"
 #include "store/sqlite/shard/shard_row.h"
 
 struct checkpointer;
@@ -46,7 +47,8 @@ struct sqlite_store {
         /* Used by the writer's thread only. */
         struct database db;
         struct shard_table shards;
-        struct doorbells bells; /* listeners to ring after COMMIT */
+        struct log_removals removals; /* of the current transaction */
+        struct doorbells bells;       /* listeners to ring after COMMIT */
         struct fair_lock lock;
         struct checkpointer *checkpointer;
         uint64_t boot;

@@ -34,6 +34,7 @@ STATEMENT(LOG_NOTE, "UPDATE log SET note = ?2 WHERE id = ?1")
 STATEMENT(LOG_REMOVE, "DELETE FROM log WHERE id = ?1")
 STATEMENT(LOG_TAKE, "DELETE FROM log WHERE id = ?1 RETURNING note")
 STATEMENT(LOG_REMOVE_RUN, "DELETE FROM log WHERE id >= ?1 AND id <= ?2")
+STATEMENT(LOG_REMOVE_LISTED, "DELETE FROM log WHERE id >= ?1 AND id <= ?2 AND log_is_listed(?3, id)")
 STATEMENT(LOG_FROM, "SELECT id, task, note FROM log WHERE id >= ?1 AND id <= ?2 ORDER BY id")
 STATEMENT(LOG_SEGMENTS, "SELECT log.id, task, note FROM log_segments(?1, ?2) AS s CROSS JOIN log "
                         "WHERE log.id >= s.first AND log.id <= s.last")

@@ -252,6 +252,49 @@ static void a_tally_that_cannot_be_read_is_named_and_counted_anew(void **state)
         }
 }
 
+static unsigned answered;
+
+static void on_answered(struct store_request *request)
+{
+        assert_int_equal(request->status, 0);
+        answered++;
+}
+
+/* The rows of tasks that ended are removed at the end of a transaction, and before whatever else is in it. */
+static void a_look_after_a_call_finds_what_it_ended(void **state)
+{
+        (void)state;
+        struct world w;
+        world_start(&w, 1, 4);
+        struct owner o = own(&w, 0, 1, 1);
+        for (unsigned i = 0; i < 20; i++) {
+                assert_int_equal(try_submit(&w, 0, 0), 0);
+                struct store_advance claimed = claim(&w, &o, 1);
+                assert_int_equal(claimed.tasks_count, 1);
+                struct store_outcome outcome = done(&claimed.tasks[0]);
+                struct store_counts found[2] = { 0 };
+                struct store_count busy = { .request.done = on_answered, .shards = 1, .counts = &found[0] };
+                struct store_advance end = { .request.done = on_answered,
+                        .lease = o.lease,
+                        .call = ++o.call,
+                        .outcomes = &outcome,
+                        .outcomes_count = 1 };
+                struct store_count look = { .request.done = on_answered, .shards = 1, .counts = &found[1] };
+                answered = 0;
+                /* While the writer has the first, the others come together. */
+                store_count(w.store, &busy);
+                store_advance(w.store, &end);
+                store_count(w.store, &look);
+                while (answered < 3)
+                        (void)uv_run(&w.loop, UV_RUN_ONCE);
+                assert_int_equal(end.verdict, STORE_OK);
+                assert_int_equal(found[1].in_flight, 0);
+                assert_int_equal(found[1].done, i + 1);
+        }
+        expect_sound(&w);
+        world_end(&w);
+}
+
 int main(void)
 {
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -263,6 +306,7 @@ int main(void)
                 IN_FOLDER(a_holder_that_was_undone_is_forgotten),
                 IN_FOLDER(a_backlog_is_limited_whoever_submits),
                 IN_FOLDER(a_tally_that_cannot_be_read_is_named_and_counted_anew),
+                IN_FOLDER(a_look_after_a_call_finds_what_it_ended),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,7 @@
 
 #include "store/sqlite/file/schema.h"
 #include "store/sqlite/shard/log.h"
+#include "store/sqlite/shard/log_removals.h"
 
 #define SHARDS 7u
 #define ROWS   6000u
@@ -93,14 +94,6 @@ static void sql_makes_the_same_row_id(void **state)
                 (void)sqlite3_reset(statement);
         }
         (void)sqlite3_finalize(statement);
-}
-
-static void a_run_of_numbers_ends_with_its_segment(void **state)
-{
-        (void)state;
-        assert_true(log_is_beside(1024, 1025));
-        assert_false(log_is_beside(1024, 1026));
-        assert_false(log_is_beside(1023, 1024));
 }
 
 static void numbers_grow_also_over_segments_and_openings(void **state)
@@ -327,13 +320,113 @@ static void both_ways_find_what_one_way_finds(void **state)
         }
 }
 
+/* --- removing --- */
+
+static bool is_there(uint32_t shard, uint64_t seq)
+{
+        struct query q = query(&db, STATEMENT_LOG_GET);
+        bind_number(&q, log_id(shard, seq));
+        bool is_so = query_row(&q);
+        query_end(&q);
+        return is_so;
+}
+
+/* Some were removed before by somebody else; one call has each of its tasks once. */
+static void tasks_that_ended_are_removed_and_no_others(void **state)
+{
+        (void)state;
+        static struct row rows[ROWS];
+        static const uint32_t widths[] = { SHARDS, 64, 1024, 4096 };
+        unsigned seed = (unsigned)time(NULL);
+        struct log_removals removals = { 0 };
+        print_message("seed %u\n", seed);
+        for (unsigned i = 0; i < ROWS; i++) {
+                struct row *r = &rows[i];
+                r->shard = (uint32_t)rand_r(&seed) % SHARDS;
+                r->lane = rand_r(&seed) % 50 ? LANE_NORMAL : (enum lane)(rand_r(&seed) % LANES);
+                r->number = give(r->shard, r->lane);
+                r->is_gone = false;
+                shard_change(&table, &db, r->shard)->in_flight++;
+        }
+        for (unsigned round = 0; round < 40; round++) {
+                struct store_advance advances[SHARDS] = { 0 };
+                uint64_t removed[SHARDS] = { 0 }, gone[SHARDS] = { 0 }, in_flight[SHARDS], done[SHARDS];
+                /* From one stretch of the log few, from another nearly all. */
+                unsigned from = (unsigned)rand_r(&seed) % ROWS, part = 1 + (unsigned)rand_r(&seed) % 5;
+                for (uint32_t shard = 0; shard < SHARDS; shard++) {
+                        in_flight[shard] = table.rows[shard].in_flight;
+                        done[shard] = table.rows[shard].done;
+                }
+                for (unsigned i = from; i < ROWS && i < from + 700; i++) {
+                        struct row *r = &rows[i];
+                        if ((unsigned)rand_r(&seed) % part)
+                                continue;
+                        log_removals_add(
+                                &removals, &table.rows[r->shard], lane_seq(r->lane, r->number), &advances[r->shard]);
+                        gone[r->shard] += r->is_gone;
+                        removed[r->shard] += !r->is_gone;
+                        r->is_gone = true;
+                }
+                log_removals_flush(&removals, &db, widths[round % 4]);
+                for (unsigned i = 0; i < ROWS; i++)
+                        assert_int_equal(
+                                is_there(rows[i].shard, lane_seq(rows[i].lane, rows[i].number)), !rows[i].is_gone);
+                for (uint32_t shard = 0; shard < SHARDS; shard++) {
+                        assert_int_equal(advances[shard].gone, gone[shard]);
+                        assert_int_equal(table.rows[shard].in_flight, in_flight[shard] - removed[shard]);
+                        assert_int_equal(table.rows[shard].done, done[shard] + removed[shard]);
+                }
+        }
+        log_removals_free(&removals);
+}
+
+static void a_task_that_is_listed_twice_takes_no_other_with_it(void **state)
+{
+        (void)state;
+        struct log_removals removals = { 0 };
+        struct store_advance advance = { 0 };
+        const uint64_t first = lane_seq(LANE_NORMAL, 5 << PLACE_BITS), listed[] = { first, first, first + 2 };
+        for (unsigned i = 0; i < 3; i++)
+                put(2, LANE_NORMAL, (5 << PLACE_BITS) + i);
+        struct sqlite_shard_row *shard = shard_change(&table, &db, 2);
+        shard->in_flight = 3;
+        for (unsigned i = 0; i < 3; i++)
+                log_removals_add(&removals, shard, listed[i], &advance);
+        log_removals_flush(&removals, &db, SHARDS);
+        assert_int_equal(advance.gone, 1);
+        assert_int_equal(shard->in_flight, 1);
+        assert_true(is_there(2, first + 1));
+        assert_false(is_there(2, first));
+        assert_false(is_there(2, first + 2));
+        log_removals_free(&removals);
+}
+
+/* As many statements as there are rows would cost a thousand shards more than all else that a call does. */
+static void neighbours_of_many_shards_are_removed_at_once(void **state)
+{
+        (void)state;
+        struct log_removals removals = { 0 };
+        struct store_advance advance = { 0 };
+        for (uint32_t shard = 0; shard < SHARDS; shard++)
+                put(shard, LANE_NORMAL, 5 << PLACE_BITS);
+        for (uint32_t shard = 0; shard < SHARDS; shard++)
+                if (shard != 3)
+                        log_removals_add(&removals, shard_change(&table, &db, shard),
+                                lane_seq(LANE_NORMAL, 5 << PLACE_BITS), &advance);
+        log_removals_flush(&removals, &db, 1024);
+        assert_int_equal(advance.gone, 0);
+        assert_int_equal(sqlite3_stmt_status(db.statements[STATEMENT_LOG_REMOVE_LISTED], SQLITE_STMTSTATUS_RUN, 1), 1);
+        assert_true(is_there(3, lane_seq(LANE_NORMAL, 5 << PLACE_BITS)));
+        assert_false(is_there(2, lane_seq(LANE_NORMAL, 5 << PLACE_BITS)));
+        log_removals_free(&removals);
+}
+
 int main(void)
 {
 #define IN_FILE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
         const struct CMUnitTest tests[] = {
                 IN_FILE(a_row_id_says_lane_shard_and_number),
                 IN_FILE(sql_makes_the_same_row_id),
-                IN_FILE(a_run_of_numbers_ends_with_its_segment),
                 IN_FILE(numbers_grow_also_over_segments_and_openings),
                 IN_FILE(a_submit_that_does_not_fit_begins_a_segment),
                 IN_FILE(no_number_is_given_that_a_claim_has_passed),
@@ -342,6 +435,9 @@ int main(void)
                 IN_FILE(a_backlog_of_others_is_not_gone_through),
                 IN_FILE(many_segments_are_looked_into_at_once),
                 IN_FILE(both_ways_find_what_one_way_finds),
+                IN_FILE(tasks_that_ended_are_removed_and_no_others),
+                IN_FILE(a_task_that_is_listed_twice_takes_no_other_with_it),
+                IN_FILE(neighbours_of_many_shards_are_removed_at_once),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 
 #include "store/sqlite/file/lock_holder.h"
 #include "store/sqlite/shard/log.h"
+#include "store/sqlite/shard/log_removals.h"
 #include "store/sqlite/shard/shard_row.h"
 
 #define SHARD_COLUMN(field, column) #column ", "
@@ -88,6 +89,8 @@ int database_open(struct database *db, const char *path, bool may_create, struct
                 code = log_segments_register(db->handle);
         }
         if (code == SQLITE_OK)
+                code = log_removals_register(db->handle);
+        if (code == SQLITE_OK)
                 return 0;
         /* SQLite returns no handle if it has no memory for one. */
         int r = db->handle ? errno_of(code, sqlite3_system_errno(db->handle)) : -ENOMEM;
@@ -155,6 +158,12 @@ void bind_null(struct query *q)
 {
         if (q->statement)
                 (void)sqlite3_bind_null(q->statement, ++q->bound);
+}
+
+void bind_pointer(struct query *q, void *pointer, const char *name)
+{
+        if (q->statement)
+                (void)sqlite3_bind_pointer(q->statement, ++q->bound, pointer, name, NULL);
 }
 
 bool query_row(struct query *q)

@@ -49,6 +49,8 @@ void bind_span(
         struct query *q, struct span value); /* not copied: must live until query_end().  Empty: a zero-length blob */
 void bind_text(struct query *q, struct span value); /* the same, as text */
 void bind_null(struct query *q);
+/* For a function of ours: sqlite3_value_pointer() with the same name. */
+void bind_pointer(struct query *q, void *pointer, const char *name);
 /* The next row; false at the end or on failure. */
 bool query_row(struct query *q);
 uint64_t column_number(struct query *q, int column);

@@ -131,9 +131,17 @@ static uint64_t limit_ns(const struct sqlite_store *s, bool has_brief)
 
 /* --- a transaction --- */
 
+static void remove_done(struct sqlite_store *s)
+{
+        log_removals_flush(&s->removals, &s->db, s->store.shards);
+}
+
 static void execute(struct sqlite_store *s, struct store_request *request, struct request_list *done)
 {
         s->now_ms = sqlite_now(s);
+        /* Advances do not look at tasks that others of the transaction have ended; all else may. */
+        if (request->op != OP_ADVANCE)
+                remove_done(s);
         if (!request->status && !s->db.failure)
                 operations[request->op].run(s, request);
         list_add(done, request);
@@ -156,6 +164,7 @@ static struct store_request *transact(struct sqlite_store *s, struct request_lis
                 if ((request = list_take(rest)))
                         execute(s, request, &done);
         while (request && clock_boot_ns() - start_ns < limit_ns(s, has_brief));
+        remove_done(s);
         if (kind != STORE_READ)
                 shard_table_flush(&s->shards, &s->db);
         run(&s->db, STATEMENT_COMMIT);

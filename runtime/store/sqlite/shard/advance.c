@@ -143,65 +143,27 @@ static bool settle_dead(struct sqlite_store *s, struct sqlite_shard_row *shard, 
         return true;
 }
 
-/* --- plain DONE ---
- *
- * Most outcomes are DONE with nothing else to keep.  Adjacent rows of a call are removed by one statement per gap in
- * their numbers, which costs half of one statement per task. */
+/* --- plain DONE --- */
 
+/* Most outcomes are DONE with nothing else to keep. */
 static bool is_plain(const struct store_outcome *o)
 {
         return o->kind == STORE_DONE && !o->task.reply_ms && !o->has_result && !o->follow_ups_count;
-}
-
-static int by_seq(const void *a, const void *b)
-{
-        uint64_t x = *(const uint64_t *)a;
-        uint64_t y = *(const uint64_t *)b;
-        return (x > y) - (x < y);
-}
-
-/* Sorts only if needed: tasks often end in order. */
-static void sort(uint64_t *seqs, uint32_t count)
-{
-        for (uint32_t i = 1; i < count; i++) {
-                if (seqs[i - 1] > seqs[i]) {
-                        qsort(seqs, count, sizeof(*seqs), by_seq);
-                        return;
-                }
-        }
-}
-
-static uint32_t run_remove(struct sqlite_store *s, const struct sqlite_shard_row *shard, uint64_t first, uint64_t last)
-{
-        struct query q = query(&s->db, first == last ? STATEMENT_LOG_REMOVE : STATEMENT_LOG_REMOVE_RUN);
-        bind_number(&q, log_id(shard->shard, first));
-        if (first != last)
-                bind_number(&q, log_id(shard->shard, last));
-        return (uint32_t)query_run(&q);
 }
 
 /* Settles the plain outcomes that the list begins with; returns their number. */
 static uint32_t settle_plain(struct sqlite_store *s, struct sqlite_shard_row *shard,
         const struct store_outcome *outcomes, uint32_t count, struct store_advance *advance)
 {
-        uint64_t seqs[STORE_CALL_TASKS];
         uint32_t plain = 0;
-        uint32_t known = 0; /* tasks among them that are in flight; numbers above the last claimed one are queued */
-        uint32_t removed = 0;
         for (; plain < count && is_plain(&outcomes[plain]); plain++) {
                 uint64_t seq = outcomes[plain].task.seq;
+                /* A task above the last claimed number is queued, not in flight. */
                 if (seq_is_taken(shard, seq))
-                        seqs[known++] = seq;
+                        log_removals_add(&s->removals, shard, seq, advance);
+                else
+                        advance->gone++;
         }
-        sort(seqs, known);
-        for (uint32_t i = 0, end; i < known; i = end) {
-                for (end = i + 1; end < known && log_is_beside(seqs[end - 1], seqs[end]);)
-                        end++;
-                removed += run_remove(s, shard, seqs[i], seqs[end - 1]);
-        }
-        shard->in_flight -= removed;
-        shard->done += removed;
-        advance->gone += plain - removed;
         return plain;
 }
 

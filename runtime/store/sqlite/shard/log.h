@@ -54,12 +54,6 @@ static inline uint64_t log_seq(uint64_t id)
         return ((id >> LANE_SHIFT) ^ LANE_NORMAL) << STORE_SEQ_LANE_SHIFT | log_segment(id) << PLACE_BITS |
                (id & LOG_PLACE_MASK);
 }
-/* Whether `next` is the row right behind `seq`: the first place of a segment has another shard's row before it. */
-static inline bool log_is_beside(uint64_t seq, uint64_t next)
-{
-        return next == seq + 1 && (next & LOG_PLACE_MASK);
-}
-
 /* Gives the shard's next task in the lane its number. */
 uint64_t log_give(struct shard_table *table, struct database *db, struct sqlite_shard_row *shard, enum lane lane);
 /* Announces `count` tasks, sorted by shard: begins a new segment if the current one has no room for all of them. */
