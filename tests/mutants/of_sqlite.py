@@ -19,6 +19,9 @@ MUTANTS = [
      "group->list[i].is_removed = i < removed;", "group->list[i].is_removed = true;", [UNIT("sqlite_log")]),
     ("removals: a look finds what has ended", "runtime/store/sqlite/file/writer.c",
      "if (request->op != OP_ADVANCE)\n                remove_done(s);", "", [CONTRACT("store_producers")]),
+    # --- the write-ahead log
+    ("checkpoint: others write meanwhile", "runtime/store/sqlite/file/checkpoint.c",
+     "        database_exec(&s->db, \"BEGIN IMMEDIATE\");\n", "", [CONTRACT("store_producers")]),
     # --- what was done last
     ("sqlite: one document is any", "runtime/store/sqlite/statements.h",
      "WHERE until > ?1 AND nonce = ?3 LIMIT", "WHERE until > ?1 AND ?3 NOTNULL LIMIT", [CONTRACT("store_sqlite")]),

@@ -114,7 +114,9 @@ static void tune(struct database *db)
 {
         database_exec(db, "PRAGMA synchronous = NORMAL");
         database_exec(db, "PRAGMA wal_autocheckpoint = 0");
-        database_exec(db, "PRAGMA journal_size_limit = 67108864");
+        /* 96 MiB: more than the log has when it is started again (checkpoint.c), since cutting it off and letting it
+         * grow again takes time in which nobody can write. */
+        database_exec(db, "PRAGMA journal_size_limit = 100663296");
         database_exec(db, "PRAGMA cache_size = -8192");
         database_exec(db, "PRAGMA temp_store = MEMORY");
 }

@@ -55,7 +55,8 @@ struct sqlite_store {
         uint64_t clock_offset_ms;
         uint64_t now_ms; /* store time, read when an operation begins */
         bool is_full_sync;
-        int wal_frames;
+        int wal_frames;            /* in the write-ahead log after our last commit */
+        int wal_tried;             /* the same at the end of the last checkpoint; 0: the log was started again since */
         struct request_list brief; /* taken from `todo`: cheap requests that somebody waits for */
         struct request_list rest;
 

@@ -14,20 +14,32 @@
 #define FRAMES_DUE  16384 /* 64 MiB */
 #define FRAMES_MANY 32768 /* no host keeps up: the writer does it itself and waits */
 
+/* SQLite starts the log again from its beginning when a transaction finds all of it copied.  Beside writers that never
+ * pause, a copy is never complete.  So the thread copies most of it, and the writer copies the rest while it holds the
+ * write lock, which takes a millisecond or two. */
+enum checkpoint_state {
+        CHECKPOINT_IDLE,
+        CHECKPOINT_COPYING, /* the thread has the connection */
+        CHECKPOINT_COPIED,  /* only what was written meanwhile is left */
+};
+
 struct checkpointer {
         pthread_t thread;
         pthread_mutex_t mutex;
         pthread_cond_t wake;
-        bool is_due;
-        bool is_stopping;
-        struct database db;
+        enum checkpoint_state state; /* under the mutex */
+        bool is_stopping;            /* under the mutex */
+        struct database db;          /* used by the thread while it copies, otherwise by the writer */
 };
 
 static int on_commit(void *store, sqlite3 *handle, const char *name, int frames)
 {
         (void)handle;
         (void)name;
-        ((struct sqlite_store *)store)->wal_frames = frames;
+        struct sqlite_store *s = store;
+        s->wal_frames = frames;
+        if (frames < s->wal_tried) /* the log was started again */
+                s->wal_tried = 0;
         return SQLITE_OK;
 }
 
@@ -44,14 +56,16 @@ static void *checkpoint_main(void *data)
         thread_block_signals();
         (void)pthread_mutex_lock(&c->mutex);
         while (!c->is_stopping) {
-                if (!c->is_due) {
+                if (c->state != CHECKPOINT_COPYING) {
                         (void)pthread_cond_wait(&c->wake, &c->mutex);
                         continue;
                 }
                 (void)pthread_mutex_unlock(&c->mutex);
                 checkpoint(&c->db);
+                /* The first time takes long enough for many more frames. */
+                checkpoint(&c->db);
                 (void)pthread_mutex_lock(&c->mutex);
-                c->is_due = false;
+                c->state = CHECKPOINT_COPIED;
         }
         (void)pthread_mutex_unlock(&c->mutex);
         return NULL;
@@ -121,17 +135,52 @@ static bool is_disk_tight(const struct sqlite_store *s)
                (uint64_t)disk.f_bavail * (uint64_t)disk.f_bsize < (uint64_t)s->wal_frames * FRAME_SIZE;
 }
 
-void checkpoint_consider(struct sqlite_store *s)
+/* A reader of an older state may keep the log from being copied completely, and then from being started again: the next
+ * attempt waits until there is more to copy. */
+static bool is_due(const struct sqlite_store *s)
+{
+        if (s->wal_frames < s->wal_tried + FRAMES_FEW)
+                return false;
+        return s->wal_frames >= FRAMES_DUE || is_disk_tight(s);
+}
+
+/* Copies the rest of the log while nobody can write. */
+static void finish(struct sqlite_store *s)
+{
+        database_exec(&s->db, "BEGIN IMMEDIATE");
+        fair_lock_waited(&s->lock, !s->db.failure);
+        if (!s->db.failure)
+                checkpoint(&s->checkpointer->db);
+        database_exec(&s->db, "COMMIT");
+        database_clear(&s->db);
+        s->wal_tried = s->wal_frames;
+}
+
+/* Has the thread begin if it is due, or finishes what the thread has copied. */
+static void go_on(struct sqlite_store *s)
 {
         struct checkpointer *c = s->checkpointer;
-        if (s->wal_frames < FRAMES_FEW || (s->wal_frames < FRAMES_DUE && !is_disk_tight(s)))
-                return;
-        if (c && s->wal_frames < FRAMES_MANY) {
-                (void)pthread_mutex_lock(&c->mutex);
-                c->is_due = true;
-                (void)pthread_mutex_unlock(&c->mutex);
+        (void)pthread_mutex_lock(&c->mutex);
+        bool is_copied = c->state == CHECKPOINT_COPIED;
+        if (is_copied)
+                c->state = CHECKPOINT_IDLE;
+        else if (c->state == CHECKPOINT_IDLE && is_due(s))
+                c->state = CHECKPOINT_COPYING;
+        (void)pthread_mutex_unlock(&c->mutex);
+        if (is_copied)
+                finish(s);
+        else
                 (void)pthread_cond_signal(&c->wake);
-        } else if (s->wal_frames >= FRAMES_MANY) {
+}
+
+void checkpoint_consider(struct sqlite_store *s)
+{
+        if (s->wal_frames < FRAMES_FEW)
+                return;
+        if (s->checkpointer)
+                go_on(s);
+        if (s->wal_frames >= FRAMES_MANY && is_due(s)) {
                 checkpoint(&s->db);
+                s->wal_tried = s->wal_frames;
         }
 }
