@@ -108,7 +108,7 @@ struct store {
         char refuses[512]; /* see struct store_info */
         char endangers[160];
         uint32_t shards;
-        bool ring_costs;    /* see struct store_info */
+        bool ring_costs;      /* see struct store_info */
         uint32_t calls_max;   /* see struct store_info */
         uint32_t calls_group; /* see struct store_info */
         uint64_t payload_max;
