@@ -188,11 +188,12 @@ static void on_timer_closed(uv_handle_t *handle)
 
 void http_events_end_all(struct http_events *events)
 {
-        struct event_stream *stream, *next;
         if (!events)
                 return;
-        DL_FOREACH_SAFE (events->streams, stream, next)
+        for (struct event_stream *stream = events->streams, *next; stream; stream = next) {
+                next = stream->next;
                 stream_end(stream);
+        }
 }
 
 void http_events_stop(struct http_events *events)
