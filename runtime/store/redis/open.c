@@ -19,9 +19,9 @@
 #define CALLS_MANY        32u
 #define CALLS_PART        32u /* one call per this many shards */
 #define CLUSTER_CALLS_MAX 32u
-/* Redis writes no answer before it has executed all commands that it has read: a quarter of a millisecond for sixteen
- * calls. */
-#define CALLS_GROUP 8u
+/* Redis writes no answer before it has executed all commands that it has read, a quarter of a millisecond for sixteen
+ * calls: a group is this part of calls_max. */
+#define CALLS_GROUP_PART 2u
 
 /* --- closing --- */
 
@@ -157,7 +157,7 @@ static void recorded(struct redis_op *op)
         s->store.calls_max = s->is_cluster
                                      ? CLUSTER_CALLS_MAX
                                      : (uint32_t)min_u64(CALLS_MANY, max_u64(CALLS_FEW, s->store.shards / CALLS_PART));
-        s->store.calls_group = s->is_cluster ? 0 : CALLS_GROUP;
+        s->store.calls_group = s->is_cluster ? 0 : s->store.calls_max / CALLS_GROUP_PART;
         s->open = NULL;
         open->store = &s->store;
         bell_set_timer(s);
