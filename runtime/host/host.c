@@ -122,6 +122,8 @@ static void pump(struct host *h)
         shards_call(&h->shards, now_ms);
         limits_io_call(&h->fleet_limits, now_ms, clock_wall_ms());
         store_flush(h->store);
+        if (call_schedule_expects_task(&h->shards.schedule))
+                pools_expect(&h->pools);
         h->was_busy |= call_schedule_is_busy(&h->shards.schedule);
         reload_look(&h->reload);
         tell_manager(h, now_ms);

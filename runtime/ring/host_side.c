@@ -165,6 +165,17 @@ void ring_host_ring(struct ring_host *r)
         futex_wake(&h->seat_bell, waiting < (uint64_t)INT_MAX ? (int)waiting : INT_MAX);
 }
 
+void ring_host_expect(struct ring_host *r)
+{
+        struct ring_header *h = r->map.header;
+        if (!atomic_load_explicit(&h->seats_asleep, memory_order_relaxed) ||
+                atomic_load_explicit(&h->seat_is_looking, memory_order_relaxed))
+                return;
+        atomic_store_explicit(&h->task_is_expected, 1, memory_order_relaxed);
+        atomic_fetch_add(&h->seat_bell, 1);
+        futex_wake(&h->seat_bell, 1);
+}
+
 /* Puts an entry, and its spill, back on the free list. */
 static void release(struct ring_host *r, uint32_t index)
 {

@@ -57,6 +57,9 @@ int ring_host_submit(
 
 /* Wakes sleeping seats if a task was submitted since the last call. */
 void ring_host_ring(struct ring_host *r);
+/* A task will probably be submitted within a fraction of a millisecond: wakes a sleeping seat, which polls for it.  So
+ * the task does not have to wait for the wake-up. */
+void ring_host_expect(struct ring_host *r);
 
 /* The next answer: 1 with *ret (valid until the next call) and the task's owner; 0 if there is none; -EBADMSG. */
 int ring_host_next(struct ring_host *r, struct ring_reply *ret, void **ret_owner);

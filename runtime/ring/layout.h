@@ -80,8 +80,9 @@ struct ring_header {
         alignas(RING_LINE) _Atomic uint64_t submit_next;
         alignas(RING_LINE) _Atomic uint32_t seat_bell; /* futex that the host wakes if a seat sleeps */
         _Atomic uint32_t seats_asleep;
-        _Atomic uint32_t seat_is_looking; /* one seat polls: it takes the next task without being woken */
-        _Atomic uint32_t is_retiring;     /* seats end once no task is queued */
+        _Atomic uint32_t seat_is_looking;  /* one seat polls: it takes the next task without being woken */
+        _Atomic uint32_t task_is_expected; /* the host has woken a seat ahead of a task: the seat polls for it */
+        _Atomic uint32_t is_retiring;      /* seats end once no task is queued */
 
         /* Runner → host.  An answer cell holds its own number, so that the host recognises a cell that is reserved but
          * not yet written. */

@@ -14,7 +14,10 @@
  * polls at a time, and only after a short task: if all did, 64 seats with tasks of a millisecond would spend more than
  * half of two processors on polling. */
 #define LOOKS_BEFORE_SLEEP 2000
-#define SHORT_NS           UINT64_C(200000)
+/* The same for a seat that was woken ahead of a task: longer than a store on the same machine takes to answer, about a
+ * third of a millisecond. */
+#define LOOKS_EXPECTED 10000
+#define SHORT_NS       UINT64_C(200000)
 
 static inline void relax(void)
 {
@@ -164,12 +167,17 @@ static void wait_for_bell(struct ring_header *h)
         atomic_fetch_sub(&h->seats_asleep, 1);
 }
 
-/* Whether this seat should poll: the tasks are short, and no other seat polls. */
-static bool look_begin(struct ring_header *h, const struct ring_seat *s)
+/* How often this seat polls: if the host expects a task, or the last one was short, and no other seat polls; else 0. */
+static uint32_t look_begin(struct ring_header *h, const struct ring_seat *s)
 {
-        return clock_boot_ns() - atomic_load_explicit(&s->started_ns, memory_order_relaxed) < SHORT_NS &&
-               !atomic_load_explicit(&h->seat_is_looking, memory_order_relaxed) &&
-               !atomic_exchange(&h->seat_is_looking, 1);
+        bool is_expected = atomic_load_explicit(&h->task_is_expected, memory_order_relaxed) &&
+                           atomic_exchange_explicit(&h->task_is_expected, 0, memory_order_relaxed);
+        uint64_t started_ns = atomic_load_explicit(&s->started_ns, memory_order_relaxed);
+        if (clock_boot_ns() - started_ns >= SHORT_NS && !is_expected)
+                return 0;
+        if (atomic_load_explicit(&h->seat_is_looking, memory_order_relaxed) || atomic_exchange(&h->seat_is_looking, 1))
+                return 0;
+        return is_expected ? LOOKS_EXPECTED : LOOKS_BEFORE_SLEEP;
 }
 
 /* Pairs with ring_host_ring(): the host publishes tasks, then reads the flag, and wakes one seat less if it is set; we
@@ -186,16 +194,15 @@ static void look_end(struct ring_header *h)
 uint32_t ring_take(struct ring_runner *r, uint32_t seat, struct ring_taken *ret, uint32_t max)
 {
         struct ring_header *h = r->map.header;
-        uint32_t looks = 0;
-        bool is_looking = false;
+        uint32_t looks = 0, looks_max = 0;
         for (;;) {
                 uint32_t cells = win_cells(r, ret, max);
                 uint32_t started = 0;
                 for (uint32_t i = 0; i < cells; i++)
                         if (start(r, seat, ret[i], !started, &ret[started]))
                                 started++;
-                if (is_looking && cells) {
-                        is_looking = false;
+                if (looks_max && cells) {
+                        looks_max = 0;
                         look_end(h);
                 }
                 if (started)
@@ -209,22 +216,20 @@ uint32_t ring_take(struct ring_runner *r, uint32_t seat, struct ring_taken *ret,
                 }
                 /* Tasks submitted before the flag was set must still be done, so the cells are checked after it. */
                 if (atomic_load_explicit(&h->is_retiring, memory_order_acquire) && !has_cells(h)) {
-                        if (is_looking)
+                        if (looks_max)
                                 look_end(h);
                         return 0;
                 }
                 if (!looks)
-                        is_looking = look_begin(h, &r->map.seats[seat]);
-                if (is_looking && looks++ < LOOKS_BEFORE_SLEEP) {
+                        looks_max = look_begin(h, &r->map.seats[seat]);
+                if (looks++ < looks_max) {
                         relax();
                         continue;
                 }
-                if (is_looking) {
-                        is_looking = false;
+                if (looks_max)
                         look_end(h);
-                }
+                looks = looks_max = 0;
                 wait_for_bell(h);
-                looks = 0;
         }
 }
 

@@ -14,6 +14,20 @@ MUTANTS = [
     ("fault: a cause of any size", "runtime/ring/host_side.c",
      'ret->cause_size = cause <= strlen(ret->text) ? cause : 0;', 'ret->cause_size = cause;', [UNIT("ring_hostile")]),
 
+    # --- a seat that is woken ahead of a task
+    ("ring: a seat that was woken ahead of its task sleeps again", "runtime/ring/runner_side.c",
+     "started_ns >= SHORT_NS && !is_expected)", "started_ns >= SHORT_NS)", [UNIT("ring")]),
+    ("ring: a second seat is woken beside one that polls", "runtime/ring/host_side.c",
+     "if (!atomic_load_explicit(&h->seats_asleep, memory_order_relaxed) ||\n"
+     "                atomic_load_explicit(&h->seat_is_looking, memory_order_relaxed))",
+     "if (!atomic_load_explicit(&h->seats_asleep, memory_order_relaxed))", [UNIT("ring")]),
+    ("schedule: a runner is woken while others have work", "runtime/host/shard/call_schedule.c",
+     "t->turn_calls && !t->claimed_all && ", "t->turn_calls && ", [UNIT("call_schedule")]),
+    ("schedule: a runner is woken for no call", "runtime/host/shard/call_schedule.c",
+     "return t->turn_calls && !t->claimed_all", "return !t->claimed_all", [UNIT("call_schedule")]),
+    ("schedule: a runner is woken for a store that is far", "runtime/host/shard/call_schedule.c",
+     "!t->claimed_all && !min_u64(t->trip_ms, t->trip_before_ms);", "!t->claimed_all;", [UNIT("call_schedule")]),
+
     # --- headers of bytes
     ("ring: a header without its end", "runtime/ring/pack.c", "!size || header.value[size - 1] ||", "!size ||", [UNIT("pack")]),
     ("ring: a text header with a NUL inside", "runtime/ring/pack.c",

@@ -53,8 +53,10 @@ static void do_hand(struct pool_io *io, const struct pool_action *action)
                 batch[i]->ticket = ticket + i, batch[i]->pid = (int32_t)p->pid;
         if (tasks != &one)
                 free(tasks);
-        if (r == 0)
+        if (r == 0) {
+                io->pools->latest = p;
                 return;
+        }
         static const struct ring_reply too_large = { .outcome = OUTCOME_REJECT,
                 .error = "the task is larger than this handler's limit" };
         if (r == -EBADMSG)

@@ -92,6 +92,8 @@ static void post_gone(struct pool_io *io, struct ending *e, struct process *p)
         free(views);
         if (runner->process == p)
                 runner->process = NULL;
+        if (io->pools->latest == p)
+                io->pools->latest = NULL;
         process_close(p);
 }
 

@@ -80,6 +80,12 @@ void pools_flush(struct pools *pools)
                 (void)uv_idle_start(&pools->busy, on_busy);
 }
 
+void pools_expect(struct pools *pools)
+{
+        if (pools->latest)
+                ring_host_expect(&pools->latest->ring);
+}
+
 /* An answer may close its pool and others: they leave the list at once, but their memory and links stay valid until the
  * loop has closed their timers. */
 void pools_collect(struct pools *pools)

@@ -94,12 +94,15 @@ struct pools {
         struct pool_io *list;
         struct explainer explainer;
         struct process_host host;
-        uv_idle_t busy; /* active while an answer is waiting, so that the loop does not sleep */
+        struct process *latest; /* the runner that got the last task; NULL: it has ended */
+        uv_idle_t busy;         /* active while an answer is waiting, so that the loop does not sleep */
 };
 
 void pools_init(struct pools *pools, uv_loop_t *loop);
 /* After the last offer of a turn of the loop: wakes runners, arms the rings' bells, hands out new checkpoints. */
 void pools_flush(struct pools *pools);
+/* An idle host is about to get a task: wakes the runner that had the last one, which probably gets this one, too. */
+void pools_expect(struct pools *pools);
 /* Takes the runners' answers. */
 void pools_collect(struct pools *pools);
 /* Call it when no pool is used any more.  Run the loop once more before freeing the memory. */

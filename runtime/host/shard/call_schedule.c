@@ -81,6 +81,11 @@ bool call_schedule_is_busy(const struct call_schedule *t)
         return !shard_set_is_empty(&t->is_busy);
 }
 
+bool call_schedule_expects_task(const struct call_schedule *t)
+{
+        return t->turn_calls && !t->claimed_all && !min_u64(t->trip_ms, t->trip_before_ms);
+}
+
 uint64_t call_schedule_due_ms(const struct call_schedule *t)
 {
         return t->next_due_ms;

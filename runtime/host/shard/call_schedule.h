@@ -61,6 +61,9 @@ void call_schedule_add(struct call_schedule *t, struct shard *shard);
 void call_schedule_look(struct call_schedule *t, uint64_t now_ms);
 /* The next shard to call the store, and the call; NULL: no more in this turn.  The caller must make the call. */
 struct shard *call_schedule_next(struct call_schedule *t, uint64_t now_ms, enum shard_call *ret_call);
+/* Whether the calls of this turn probably bring an idle host its next task at once: nothing is claimed, and calls are
+ * answered within a millisecond. */
+bool call_schedule_expects_task(const struct call_schedule *t);
 /* Whether any shard runs a task, or has tasks coming in steadily. */
 bool call_schedule_is_busy(const struct call_schedule *t);
 /* When to call call_schedule_look() again even if nothing happens; STORE_NEVER. */

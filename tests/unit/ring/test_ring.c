@@ -452,6 +452,42 @@ static void a_seat_that_polled_wakes_another_for_what_it_does_not_take(void **st
         assert_int_equal(bell(), before + 2);
 }
 
+static void see_it_polls(void)
+{
+        assert_int_equal(atomic_load(&both.host.map.header->seat_is_looking), 1);
+}
+
+static void submit_and_see_it_polls(void)
+{
+        (void)submit_one(&both, "a", NULL);
+        on_clock = see_it_polls;
+}
+
+static void a_seat_that_is_woken_ahead_of_a_task_polls_for_it(void **state)
+{
+        struct both *b = *state;
+        struct ring_header *h = b->host.map.header;
+        struct ring_taken taken;
+        uint32_t before = bell();
+        ring_host_expect(&b->host); /* nobody sleeps */
+        assert_int_equal(bell(), before);
+        atomic_store(&h->seats_asleep, 1);
+        atomic_store(&h->seat_is_looking, 1);
+        ring_host_expect(&b->host); /* one polls already */
+        assert_int_equal(bell(), before);
+        atomic_store(&h->seat_is_looking, 0);
+        ring_host_expect(&b->host);
+        assert_int_equal(bell(), before + 1);
+        atomic_store(&h->seats_asleep, 0);
+        /* The seat has run nothing for long, and would sleep at once. */
+        is_time_still = true;
+        on_clock = submit_and_see_it_polls;
+        assert_int_equal(ring_take(&b->runner, 0, &taken, 1), 1);
+        assert_null(on_clock);
+        assert_int_equal(atomic_load(&h->seat_is_looking), 0);
+        assert_int_equal(atomic_load(&h->task_is_expected), 0); /* the next time it sleeps */
+}
+
 static void what_is_in_flight_is_seen_with_its_state(void **state)
 {
         struct both *b = *state;
@@ -559,6 +595,7 @@ int main(void)
                 RING_TEST(cells_of_taken_back_tasks_count_until_a_seat_has_passed_them),
                 RING_TEST(a_slow_seat_starts_the_tasks_that_it_won),
                 RING_TEST(a_seat_that_polled_wakes_another_for_what_it_does_not_take),
+                RING_TEST(a_seat_that_is_woken_ahead_of_a_task_polls_for_it),
                 RING_TEST(what_is_in_flight_is_seen_with_its_state),
                 RING_TEST(a_task_damaged_in_memory_comes_back_interrupted),
                 RING_TEST(a_runner_attaches_only_to_a_ring),

@@ -151,6 +151,36 @@ static void more_call_at_a_time_where_the_store_is_far(void **state)
         hall_close(hall);
 }
 
+/* What wakes a runner before the answer to a claim is there. */
+static void an_idle_host_whose_store_is_near_expects_a_task(void **state)
+{
+        (void)state;
+        uint32_t shards[SHARDS];
+        struct hall *hall = hall_open();
+        own_all(hall);
+        struct rig *g = &hall->rigs[3];
+        shard_rang(&g->shard);
+        assert_int_equal(turn(hall, shards), 1);
+        assert_false(call_schedule_expects_task(&hall->schedule)); /* how far the store is has yet to be seen */
+        hand(g, 1, "k", "a");
+        reply_advance(g, STORE_OK);
+        shard_rang(&hall->rigs[4].shard);
+        assert_int_equal(turn(hall, shards), 1);
+        assert_false(call_schedule_expects_task(&hall->schedule)); /* one is claimed */
+        reply_advance(&hall->rigs[4], STORE_OK);
+        end_as(g, start(g, 1), STORE_DONE);
+        set_time(hall, hall->now_ms + 100);
+        assert_int_equal(turn(hall, shards), 1);
+        reply_advance(g, STORE_OK);
+        shard_rang(&hall->rigs[5].shard);
+        assert_int_equal(turn(hall, shards), 1);
+        assert_true(call_schedule_expects_task(&hall->schedule));
+        reply_advance(&hall->rigs[5], STORE_OK);
+        assert_int_equal(turn(hall, shards), 0);
+        assert_false(call_schedule_expects_task(&hall->schedule));
+        hall_close(hall);
+}
+
 /* In shard `i` a task has ended that another of its key waits for. */
 static void let_stand(struct hall *hall, uint32_t i)
 {
@@ -464,6 +494,7 @@ int main(void)
                 cmocka_unit_test(only_a_few_call_at_a_time_and_each_gets_its_turn),
                 cmocka_unit_test(a_call_without_an_answer_holds_nobody_up),
                 cmocka_unit_test(more_call_at_a_time_where_the_store_is_far),
+                cmocka_unit_test(an_idle_host_whose_store_is_near_expects_a_task),
                 cmocka_unit_test(a_shard_where_all_stands_still_goes_first),
                 cmocka_unit_test(those_that_stand_still_leave_turns_to_others),
                 cmocka_unit_test(one_that_stands_still_finds_room_beside_others),
