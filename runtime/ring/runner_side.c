@@ -1,6 +1,7 @@
 #include "ring/runner_side.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,9 +15,9 @@
  * polls at a time, and only after a short task: if all did, 64 seats with tasks of a millisecond would spend more than
  * half of two processors on polling. */
 #define LOOKS_BEFORE_SLEEP 2000
-/* The same for a seat that was woken ahead of a task: longer than a store on the same machine takes to answer, about a
- * third of a millisecond. */
-#define LOOKS_EXPECTED 10000
+/* The same for a seat that was woken ahead of a task: longer than a store on the same machine takes to answer.  It lets
+ * others run at each poll, because the store or the host may wait for this processor. */
+#define LOOKS_EXPECTED 1000
 #define SHORT_NS       UINT64_C(200000)
 
 static inline void relax(void)
@@ -223,7 +224,10 @@ uint32_t ring_take(struct ring_runner *r, uint32_t seat, struct ring_taken *ret,
                 if (!looks)
                         looks_max = look_begin(h, &r->map.seats[seat]);
                 if (looks++ < looks_max) {
-                        relax();
+                        if (looks_max == LOOKS_EXPECTED)
+                                (void)sched_yield();
+                        else
+                                relax();
                         continue;
                 }
                 if (looks_max)
