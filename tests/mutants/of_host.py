@@ -88,7 +88,7 @@ MUTANTS = [
      " || window_has_suspect(w, pool))\n                        return true;\n                for", ")\n                        return true;\n                for",
      [UNIT("dispatch"), SIM]),
     ("dispatch: a paused pool starts what came back", "runtime/host/handler/dispatch.c",
-     "p->is_over = p->is_paused || state", "p->is_over = state", [UNIT("dispatch")]),
+     "p->is_over = p->is_paused || state", "p->is_over = state", [UNIT("dispatch_served")]),
     ("dispatch: urgent shards have all the room", "runtime/host/handler/dispatch.c",
      "return room / SHARDS_AT_LEAST;", "return room;", [UNIT("dispatch")]),
     ("dispatch: urgent shards have every place where there is hardly room", "runtime/host/handler/dispatch.c",
@@ -133,7 +133,7 @@ MUTANTS = [
     ("pool: in the order of arrival", "runtime/host/pool/pool.c",
      "return last_before(pool, task->lane + 1);", "return last_before(pool, LANES);", [UNIT("pool")]),
     ("dispatch: a name that was given to another", "runtime/host/handler/dispatch.c",
-     "!routes_serves(&d->routes, pool, c->handler)", "false", [UNIT("dispatch")]),
+     "!routes_serves(&d->routes, pool, c->handler)", "false", [UNIT("dispatch_served")]),
 
     # --- the leader
     ("assigner: decides before it knows everybody", "runtime/host/membership/assigner.c",

@@ -252,7 +252,7 @@ MUTANTS = [
 
     # --- what waits for a seat
     ("shard: a pool that is down fills the window", "runtime/host/shard/shard_tasks.c",
-     "return s->window.count < s->limits->window_tasks / 2 ? pool : WINDOW_SHUT_POOL;", "return pool;", [UNIT("dispatch")]),
+     "return s->window.count < s->limits->window_tasks / 2 ? pool : WINDOW_SHUT_POOL;", "return pool;", [UNIT("dispatch_served")]),
     ("retry: the wait has no bound", "runtime/host/shard/retry.c",
      "min_u64(more, ALONE_DOUBLINGS_MAX)", "(more & 63)", [UNIT("retry")]),
     ("merge: behind one that goes back", "runtime/host/shard/shard_merge.c",
