@@ -109,8 +109,9 @@ $B/tests/unit/test_mock $B/tests/unit/test_mock_services $B/tests/unit/test_mock
 $B/tests/unit/test_mock_seats: $B/libquiver-mock.a
 $B/tests/unit/test_exec: $B/obj/plugins/exec/exec.o $(CHILD_OBJ) $B/libquiver-mock.a
 $B/tests/unit/test_pipe: $(patsubst %.c,$B/obj/%.o,$(wildcard plugins/pipe/*.c)) $(CHILD_OBJ) $B/libquiver-mock.a
-$B/tests/unit/test_sql: $(patsubst %.c,$B/obj/%.o,$(wildcard plugins/sql/*.c)) $B/obj/plugins/common/command.o $B/libquiver-mock.a
-$B/tests/unit/test_sql: LDLIBS += -lpq
+SQL_TESTS := $(addprefix $B/tests/unit/,test_sql test_sql_input)
+$(SQL_TESTS): $(patsubst %.c,$B/obj/%.o,$(wildcard plugins/sql/*.c)) $B/obj/plugins/common/command.o $B/libquiver-mock.a
+$(SQL_TESTS): LDLIBS += -lpq
 WEBHOOK_TESTS := $(addprefix $B/tests/unit/,test_webhook test_webhook_answers test_webhook_parts)
 $(WEBHOOK_TESTS): $(patsubst %.c,$B/obj/%.o,$(wildcard plugins/webhook/*.c)) $(CHILD_OBJ) $B/libquiver-mock.a
 $(WEBHOOK_TESTS): LDLIBS += -lcurl -lcrypto

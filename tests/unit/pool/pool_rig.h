@@ -240,4 +240,17 @@ static inline void assert_unsettled(const struct rig *g, size_t task)
         assert_int_equal(g->settled_count[task], 0);
 }
 
+/* A pool whose one runner has `count` tasks, handed over and started, one a seat, with a timeout of 1 s. */
+static inline void open_running(struct rig *g, const struct pool_policy *policy, size_t count)
+{
+        rig_open(g, policy);
+        for (size_t i = 0; i < count; i++) {
+                g->tasks[i].task.timeout_ms = 1000;
+                offer(g, i);
+        }
+        ready(g, runner(g, 0));
+        for (size_t i = 0; i < count; i++)
+                start(g, i, (uint32_t)i);
+}
+
 #endif

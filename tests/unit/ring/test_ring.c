@@ -2,10 +2,8 @@
 #include "ring_fixture.h"
 
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <time.h>
 
-#include "base/clock.h"
+#include "ring_clock.h"
 
 #define ENTRIES      8
 #define MIB          (1024 * 1024)
@@ -18,24 +16,6 @@ static const struct ring_shape small_shape = {
 
 static struct both both;
 
-/* A seat reads the clock between winning its cells and starting the last of them: a test can step in there. */
-static void (*on_clock)(void);
-/* Where a test is about how long something took, the time stands still: a busy machine takes any time. */
-static bool is_time_still;
-
-int clock_gettime(clockid_t clock, struct timespec *ret)
-{
-        void (*step)(void) = on_clock;
-        on_clock = NULL;
-        if (step)
-                step();
-        if (is_time_still) {
-                *ret = (struct timespec){ .tv_sec = 1000 };
-                return 0;
-        }
-        return (int)syscall(SYS_clock_gettime, clock, ret);
-}
-
 static int open_ring(void **state)
 {
         both_open(&both, &small_shape);
@@ -46,7 +26,6 @@ static int open_ring(void **state)
 static int close_ring(void **state)
 {
         on_clock = NULL;
-        is_time_still = false;
         both_close(*state);
         return 0;
 }
@@ -409,85 +388,6 @@ static void a_slow_seat_starts_the_tasks_that_it_won(void **state)
         assert_int_equal(IN_FLIGHT(b), 2);
 }
 
-/* --- a seat that polls ---------------------------------------------------------------------------------------------
- */
-
-static uint32_t bell(void)
-{
-        return atomic_load(&both.host.map.header->seat_bell);
-}
-
-static void submit_behind(void)
-{
-        uint32_t before = bell();
-        (void)submit_one(&both, "b", NULL);
-        ring_host_ring(&both.host);
-        assert_int_equal(bell(), before); /* left to the seat that polls, which has just won another one */
-}
-
-static void submit_while_looking(void)
-{
-        (void)submit_one(&both, "a", NULL);
-        on_clock = submit_behind;
-}
-
-/* Other seats sleep: a task that nobody was woken for must not wait for a sleeper. */
-static void a_seat_that_polled_wakes_another_for_what_it_does_not_take(void **state)
-{
-        struct both *b = *state;
-        struct ring_taken taken;
-        uint32_t before = bell();
-        is_time_still = true;
-        atomic_store(&b->host.map.header->seats_asleep, 2);
-        atomic_store(&b->host.map.seats[0].started_ns, clock_boot_ns());
-        on_clock = submit_while_looking;
-        assert_int_equal(ring_take(&b->runner, 0, &taken, 1), 1);
-        assert_null(on_clock);
-        assert_true(has_waiting(b));
-        assert_int_equal(bell(), before + 1);
-        assert_int_equal(atomic_load(&b->host.map.header->seat_is_looking), 0);
-        /* Nobody polls now: the host wakes a seat for each. */
-        (void)submit_one(b, "c", NULL);
-        ring_host_ring(&b->host);
-        assert_int_equal(bell(), before + 2);
-}
-
-static void see_it_polls(void)
-{
-        assert_int_equal(atomic_load(&both.host.map.header->seat_is_looking), 1);
-}
-
-static void submit_and_see_it_polls(void)
-{
-        (void)submit_one(&both, "a", NULL);
-        on_clock = see_it_polls;
-}
-
-static void a_seat_that_is_woken_ahead_of_a_task_polls_for_it(void **state)
-{
-        struct both *b = *state;
-        struct ring_header *h = b->host.map.header;
-        struct ring_taken taken;
-        uint32_t before = bell();
-        ring_host_expect(&b->host); /* nobody sleeps */
-        assert_int_equal(bell(), before);
-        atomic_store(&h->seats_asleep, 1);
-        atomic_store(&h->seat_is_looking, 1);
-        ring_host_expect(&b->host); /* one polls already */
-        assert_int_equal(bell(), before);
-        atomic_store(&h->seat_is_looking, 0);
-        ring_host_expect(&b->host);
-        assert_int_equal(bell(), before + 1);
-        atomic_store(&h->seats_asleep, 0);
-        /* The seat has run nothing for long, and would sleep at once. */
-        is_time_still = true;
-        on_clock = submit_and_see_it_polls;
-        assert_int_equal(ring_take(&b->runner, 0, &taken, 1), 1);
-        assert_null(on_clock);
-        assert_int_equal(atomic_load(&h->seat_is_looking), 0);
-        assert_int_equal(atomic_load(&h->task_is_expected), 0); /* the next time it sleeps */
-}
-
 static void what_is_in_flight_is_seen_with_its_state(void **state)
 {
         struct both *b = *state;
@@ -594,8 +494,6 @@ int main(void)
                 RING_TEST(an_entry_used_again_after_take_back_is_started_once),
                 RING_TEST(cells_of_taken_back_tasks_count_until_a_seat_has_passed_them),
                 RING_TEST(a_slow_seat_starts_the_tasks_that_it_won),
-                RING_TEST(a_seat_that_polled_wakes_another_for_what_it_does_not_take),
-                RING_TEST(a_seat_that_is_woken_ahead_of_a_task_polls_for_it),
                 RING_TEST(what_is_in_flight_is_seen_with_its_state),
                 RING_TEST(a_task_damaged_in_memory_comes_back_interrupted),
                 RING_TEST(a_runner_attaches_only_to_a_ring),
