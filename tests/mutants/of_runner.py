@@ -16,17 +16,11 @@ MUTANTS = [
 
     # --- a seat that is woken ahead of a task
     ("ring: a seat that was woken ahead of its task sleeps again", "runtime/ring/runner_side.c",
-     "started_ns >= SHORT_NS && !is_expected)", "started_ns >= SHORT_NS)", [UNIT("ring")]),
+     "started_ns >= SHORT_NS && !is_expected)", "started_ns >= SHORT_NS)", [UNIT("ring_polls")]),
     ("ring: a second seat is woken beside one that polls", "runtime/ring/host_side.c",
      "if (!atomic_load_explicit(&h->seats_asleep, memory_order_relaxed) ||\n"
      "                atomic_load_explicit(&h->seat_is_looking, memory_order_relaxed))",
-     "if (!atomic_load_explicit(&h->seats_asleep, memory_order_relaxed))", [UNIT("ring")]),
-    ("schedule: a runner is woken while others have work", "runtime/host/shard/call_schedule.c",
-     "t->turn_calls && !t->claimed_all && ", "t->turn_calls && ", [UNIT("call_schedule")]),
-    ("schedule: a runner is woken for no call", "runtime/host/shard/call_schedule.c",
-     "return t->turn_calls && !t->claimed_all", "return !t->claimed_all", [UNIT("call_schedule")]),
-    ("schedule: a runner is woken for a store that is far", "runtime/host/shard/call_schedule.c",
-     "!t->claimed_all && !min_u64(t->trip_ms, t->trip_before_ms);", "!t->claimed_all;", [UNIT("call_schedule")]),
+     "if (!atomic_load_explicit(&h->seats_asleep, memory_order_relaxed))", [UNIT("ring_polls")]),
 
     # --- headers of bytes
     ("ring: a header without its end", "runtime/ring/pack.c", "!size || header.value[size - 1] ||", "!size ||", [UNIT("pack")]),
@@ -42,7 +36,7 @@ MUTANTS = [
 
     # --- LATER
     ("ring: a seat that polled leaves the others asleep", "runtime/ring/runner_side.c",
-     "if (!has_cells(h) || !atomic_load(&h->seats_asleep))\n                return;", "return;", [UNIT("ring")]),
+     "if (!has_cells(h) || !atomic_load(&h->seats_asleep))\n                return;", "return;", [UNIT("ring_polls")]),
     ("ring: a runner may not say LATER", "runtime/ring/host_side.c",
      "outcome <= OUTCOME_UNAVAILABLE) || outcome == OUTCOME_LATER ||", "outcome <= OUTCOME_UNAVAILABLE) ||",
      [UNIT("runner_seat")]),
