@@ -130,6 +130,20 @@ def test_a_crash_costs_nobody_else(host):
     assert "SIGSEGV" in json.dumps(history(host, bad))
 
 
+def test_a_runner_that_died_idle_is_not_woken_for_the_next_task(host):
+    """An idle host wakes the runner of the last task before the store has answered: its memory may be gone by then."""
+    host.configure(shards=1, work="").start()
+    for number in range(1, 7):
+        host.submit([task("k", number)])
+        host.wait_done(number)
+        if number % 2 == 0:
+            (runner,) = host.runners()
+            os.kill(runner, signal.SIGKILL)
+            wait_until(lambda: not os.path.exists(f"/proc/{runner}"), "the host has seen that its runner is gone")
+    assert host.stop() == 0
+    assert host.starts("k") == [1, 2, 3, 4, 5, 6] and all(e.attempt == 1 for e in host.ledger())
+
+
 def test_attempts_run_out(host):
     host.configure(work="").start()
     bad = host.submit_one(task("k", 1, "retry:99"))

@@ -114,6 +114,10 @@ class Host:
         logs = {str(path) for path in self.logs}
         return [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if is_left_guard(pid, logs)]
 
+    def runners(self):
+        children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
+        return [int(pid) for pid in children.split() if b"runner" in words_of(pid)[1:2]]
+
     def cli(self, *words, text=None, code=0):
         done = subprocess.run([self.quiver, *map(str, words), "-c", self.config], input=text, capture_output=True,
                               text=True, timeout=120)
