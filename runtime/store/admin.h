@@ -109,9 +109,10 @@ struct store_list {
 };
 void store_list(struct store *store, struct store_list *list);
 
-/* Looks for a task by its id, a slice at a time: delayed, queued, in flight, parked, dead, the way a task goes.  Start
- * it again with the same request until is_end or `task` is set. SQLite: STORE_FIND_SLICE rows per call.  Redis: the
- * same number of list entries. */
+/* Looks for a task by its id, a slice at a time: delayed, queued, in flight, parked, dead, the way a task goes, so that
+ * one that moves on meanwhile is met later; then in flight again, because a retry goes back there.  What one call sees
+ * it sees at one moment: a shard with fewer tasks than a slice at once.  Start it again with the same request until
+ * is_end or `task` is set.  SQLite: STORE_FIND_SLICE rows per call.  Redis: the same number of list entries. */
 #define STORE_FIND_SLICE 4096u
 struct store_find {
         struct store_request request;

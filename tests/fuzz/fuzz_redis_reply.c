@@ -11,7 +11,8 @@ const char *const shapes[] = {
         "btnidzznnnun.sn.",          /* the same, of two lanes */
         "idiin",                     /* renew */
         "nnnnnnnnnnnnnnnnnnihnint.", /* count */
-        "ni[nseonehhn]",             /* list, find: rows are lists, made of the same */
+        "ni[nseonehhn]",             /* list: rows are lists, made of the same */
+        "nn[nseonehhn]tn",           /* find */
         "nnnnn",                     /* dead */
         "nnp",                       /* outbox */
         "n",
@@ -87,6 +88,16 @@ static void on_listed(struct store_request *request)
                 look_at(l->tasks[i].key);
                 look_at(l->tasks[i].envelope.payload);
         }
+}
+
+static void on_found(struct store_request *request)
+{
+        const struct store_find *f = (const struct store_find *)request;
+        done_count++;
+        if (f->request.status < 0)
+                return;
+        demand(f->is_end || f->cursor.major || f->cursor.minor); /* or it would be asked for ever */
+        demand(!f->task || f->is_end);
 }
 
 static void on_keys(struct store_request *request)
@@ -233,7 +244,7 @@ static void start_admin(unsigned which)
                 store_list(store, &list);
                 break;
         case 2:
-                find = (struct store_find){ .request.done = on_done, .id = SPAN_TEXT("a-1") };
+                find = (struct store_find){ .request.done = on_found, .id = SPAN_TEXT("a-1") };
                 store_find(store, &find);
                 break;
         case 3:

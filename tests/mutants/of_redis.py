@@ -73,6 +73,11 @@ MUTANTS = [
     ("redis: a host that comes back counts twice", "runtime/store/redis/lua/admin/status_put.lua",
      "(whole(counted[name]) or whole(ARGV[i + 1]) or value)", "(whole(counted[name]) or 0)", [CONTRACT("store_redis")]),
 
+    ("find: redis, a state a call", "runtime/store/redis/lua/admin/find.lua",
+     "while not found and stage <= #stages do", "for _ = stage, math.min(stage, #stages) do", [CONTRACT("store_redis")]),
+    ("find: redis, nothing goes back in flight", "runtime/store/redis/lua/admin/find.lua",
+     "if not found and not is_first_call then", "if false then", [CONTRACT("store_redis")]),
+
     # --- LATER
     ("later: redis, not counted", "runtime/store/redis/lua/lib/note.lua",
      "'interruptions', 'laters', 'started',", "'interruptions', 'started',", [CONTRACT("store_redis")]),

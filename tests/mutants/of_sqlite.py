@@ -22,6 +22,8 @@ MUTANTS = [
     # --- the write-ahead log
     ("checkpoint: others write meanwhile", "runtime/store/sqlite/file/checkpoint.c",
      "        database_exec(&s->db, \"BEGIN IMMEDIATE\");\n", "", [CONTRACT("store_producers")]),
+    ("find: sqlite, nothing goes back in flight", "runtime/store/sqlite/admin/tasks.c",
+     "if (stage == FIND_STAGES && !is_first_call) {", "if (false) {", [CONTRACT("store_sqlite")]),
     # --- what was done last
     ("sqlite: one document is any", "runtime/store/sqlite/statements.h",
      "WHERE until > ?1 AND nonce = ?3 LIMIT", "WHERE until > ?1 AND ?3 NOTNULL LIMIT", [CONTRACT("store_sqlite")]),

@@ -169,6 +169,46 @@ static void find_reads_a_long_log_in_slices(void **state)
         assert_int_equal(task->state, STATE_QUEUED);
 }
 
+/* A retry that becomes due must not slip through between the look at the parked and the one in flight. */
+static void a_small_shard_is_searched_at_one_moment(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        for (unsigned i = 0; i < 40; i++)
+                (void)submit(w, F(w, "k%u", i).data, "x");
+        struct store_advance a = claim(w, &o, 20);
+        struct store_outcome outcomes[] = { dead(&a.tasks[0], "rejected"), retry(&a.tasks[1], 100) };
+        (void)advance(w, &o, outcomes, 2, 0);
+        (void)submit_delayed(w, "later", "x", 100);
+        struct store_find f = { .id = T("nobody-0") };
+        assert_int_equal(call_find(w, &f), 0);
+        assert_true(f.is_end);
+}
+
+static void a_task_that_goes_back_in_flight_between_two_slices_is_found(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        struct span id = submit(w, "z", "x");
+        (void)submit(w, "a", "x");
+        struct store_advance a = claim(w, &o, 2);
+        struct store_outcome outcomes[] = { retry(&a.tasks[0], 100), hold(&a.tasks[1]) };
+        (void)advance(w, &o, outcomes, 2, 0);
+        for (unsigned i = 0; i < STORE_FIND_SLICE; i++)
+                (void)submit(w, "a", "x");
+        while (counts(w, 0).queued[LANE_NORMAL])
+                (void)claim(w, &o, STORE_CALL_TASKS);
+        struct store_find f = { .id = id };
+        assert_int_equal(call_find(w, &f), 0);
+        assert_false(f.is_end); /* it has seen the key "a", and that nothing is in flight */
+        world_step(w, 100);
+        assert_int_equal(claim(w, &o, 1).tasks_count, 1);
+        while (!f.is_end)
+                assert_int_equal(call_find(w, &f), 0);
+        assert_non_null(f.task);
+        assert_int_equal(f.task->state, STATE_IN_FLIGHT);
+}
+
 /* --- desired state, status documents ----------------------------------------------------------------------------- */
 
 static void the_desired_state_has_a_version_and_survives(void **state)
@@ -345,6 +385,8 @@ const struct CMUnitTest admin_tests[] = {
         IN_WORLD(keys_are_listed_with_their_reasons),
         IN_WORLD(find_knows_every_state),
         IN_WORLD(find_reads_a_long_log_in_slices),
+        IN_WORLD(a_small_shard_is_searched_at_one_moment),
+        IN_WORLD(a_task_that_goes_back_in_flight_between_two_slices_is_found),
         IN_WORLD(the_desired_state_has_a_version_and_survives),
         IN_WORLD(status_documents_show_their_age_and_go),
         IN_WORLD(counters_only_grow_whoever_comes_and_goes),

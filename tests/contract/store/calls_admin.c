@@ -63,11 +63,16 @@ static void keep_find(struct world *w, struct store_request *request)
         f->task = copy;
 }
 
+int call_find(struct world *w, struct store_find *f)
+{
+        return CALL(w, store_find, f, keep_find);
+}
+
 const struct store_listed *find(struct world *w, struct span id)
 {
         struct store_find f = { .id = id };
         do {
-                assert_int_equal(CALL(w, store_find, &f, keep_find), 0);
+                assert_int_equal(call_find(w, &f), 0);
         } while (!f.is_end && !f.task);
         return f.task;
 }

@@ -178,6 +178,8 @@ struct store_counts counts(struct world *w, uint32_t shard);
 struct store_list list(struct world *w, uint32_t shard, enum store_state state);
 /* The next page of a list. */
 void list_next(struct world *w, struct store_list *l);
+/* One slice of a search. */
+int call_find(struct world *w, struct store_find *f);
 /* NULL: nowhere. */
 const struct store_listed *find(struct world *w, struct span id);
 /* It is nowhere; what is remembered of where it went. */

@@ -542,7 +542,7 @@ def test_a_list_that_others_have_changed_costs_no_task_that_was_claimed(root, cl
 
 def reads(shard):
     """Scripts that only look; a person has nothing else to find out with what is wrong."""
-    yield from (("find", KEYS, ["queued-2-0", state, 0, 100]) for state in range(5))
+    yield from (("find", KEYS, ["queued-2-0", stage, 0, 100]) for stage in range(1, 6))
     yield from (("list", KEYS, [state, 0, 100]) for state in range(5))
     yield from (("fsck", KEYS, [part, 0]) for part in range(1, PARTS + 1))
     yield from (("keys", KEYS, ["", 0, 100, 0]), ("keys", KEYS, ["k1", 0, 1, 0]), ("status_list", STATUS, [10, ""]),

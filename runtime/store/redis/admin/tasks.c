@@ -128,8 +128,7 @@ void redis_list(struct redis_store *s, struct store_request *request)
 
 /* --- find -------------------------------------------------------------------------------------------------------- */
 
-/* The way a task goes, so that one which moves on meanwhile is met later.  The cursor: which of these, and where in it.
- */
+/* The stages of find.lua, which counts them from 1.  The cursor: which of these, and where in it. */
 static const enum store_state find_order[] = { STATE_DELAYED, STATE_QUEUED, STATE_IN_FLIGHT, STATE_PARKED, STATE_DEAD };
 #define FIND_STAGES (sizeof(find_order) / sizeof(find_order[0]))
 
@@ -137,21 +136,26 @@ static void find_answer(struct redis_call *call, const redisReply *reply)
 {
         struct store_find *find = (struct store_find *)call->op->request;
         const redisReply *row = reply_at(reply_at(reply, 2), 0);
+        uint64_t stage = answer_number(call->op, reply_at(reply, 0), FIND_STAGES + 1, "stage");
+        uint64_t seen = answer_number(call->op, reply_at(reply, 1), TASK_NUMBER_MAX, "cursor");
+        /* A search that does not get on would not end. */
+        bool gets_on = stage > find->cursor.major + 1 || (stage == find->cursor.major + 1 && seen > find->cursor.minor);
+        if (!stage || (row ? stage > FIND_STAGES : !gets_on)) {
+                op_bad_value(call->op, "stage");
+                return;
+        }
+        find->cursor = (struct store_cursor){ .major = stage - 1, .minor = seen };
+        find->is_end = row || stage > FIND_STAGES;
         if (row) {
                 struct store_listed *found = arena_take(request_arena(&find->request), sizeof(*found));
-                row_read(call->op, call->shard, find_order[find->cursor.major], row, found);
+                row_read(call->op, call->shard, find_order[stage - 1], row, found);
                 find->task = found;
-                find->is_end = true;
-        } else if (answer_bool(call->op, reply_at(reply, 1), "end")) {
+        } else if (find->is_end) {
                 struct span into = reply_span(reply_at(reply, 3));
                 if (into.size && !task_id_check(into, NULL, NULL)) {
                         find->merged_into = arena_copy(request_arena(&find->request), into);
                         find->merged_ms = answer_number(call->op, reply_at(reply, 4), TASK_NUMBER_MAX, "time");
                 }
-                find->cursor = (struct store_cursor){ .major = find->cursor.major + 1 };
-                find->is_end = find->cursor.major == FIND_STAGES;
-        } else {
-                find->cursor.minor = answer_number(call->op, reply_at(reply, 0), TASK_NUMBER_MAX, "cursor");
         }
 }
 
@@ -170,7 +174,7 @@ void redis_find(struct redis_store *s, struct store_request *request)
         struct redis_call *call = call_script(op_begin(s, request), SCRIPT_find, shard, 4);
         call->answer = find_answer;
         call_put(call, find->id);
-        call_put_number(call, find_order[find->cursor.major]);
+        call_put_number(call, find->cursor.major + 1);
         call_put_number(call, find->cursor.minor);
         call_put_number(call, STORE_FIND_SLICE);
         call_send(call);

@@ -298,11 +298,18 @@ void sqlite_find(struct sqlite_store *s, struct store_request *request)
                 .arena = request_arena(request),
                 .see = find_see,
                 .self = find };
+        bool is_first_call = !find->cursor.major && !find->cursor.minor;
         find->task = NULL;
         for (; stage < FIND_STAGES; stage++, scan.cursor = (struct store_cursor){ 0 }) {
                 scan.state = find_order[stage];
                 if (!scan_run(&scan))
                         break;
+        }
+        if (stage == FIND_STAGES && !is_first_call) {
+                /* Since the first call a retry may have gone back in flight. */
+                scan.state = STATE_IN_FLIGHT;
+                scan.left = STORE_FIND_SLICE;
+                (void)scan_run(&scan);
         }
         find->is_end = stage == FIND_STAGES || find->task;
         find->merged_into = (struct span){ 0 };

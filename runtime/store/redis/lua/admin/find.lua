@@ -1,6 +1,7 @@
 #!lua flags=no-writes
--- find: looks for a task by its id in one state, a slice at a time.  ARGV: id, state, cursor, slice.
--- → cursor (how many were seen; queued: the last seq), is_end, rows (none or one); of a task that is not among the dead either:
+-- find: looks for a task by its id, a slice at a time, through the states in the order of a task's life.
+-- ARGV: id, stage (1: the first state, from there on), cursor, slice.
+-- → stage, cursor within it (how many were seen; queued, in flight: the last seq), rows (none or one); behind the last stage:
 --   into which it was merged, when
 --include shard
 --include task
@@ -11,10 +12,10 @@
 --include rows
 --include portion
 
-local id, state, cursor, left = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local id, stage, cursor, left = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local is_first_call = stage == 1 and cursor == 0
 local bytes = 0
 local is_made = string.find(id, '^%l+%.%d+%-%d+$')
-local QUEUED, DELAYED, IN_FLIGHT, PARKED = 0, 1, 2, 3
 
 local function is_it(r)
 	left = left - 1
@@ -103,22 +104,40 @@ local function find_merged()
 	return '', 0
 end
 
-local found, is_end
-if state == QUEUED then
-	found, is_end = find_queued()
-	if found then
-		found[4] = redis.call('HGET', notes, found[2]) or ''
+local function find_delayed()
+	return find_ranked('delayed', row_delayed)
+end
+
+local function find_parked()
+	return find_ranked('side', row_parked)
+end
+
+local stages = { find_delayed, find_queued, find_flight, find_parked, find_dead }
+
+-- A task that moves on between two calls is met later.  A retry that is due goes back, from parked to in flight.
+local function find_gone_back()
+	cursor, left, bytes = 0, tonumber(ARGV[4]), 0
+	return (find_flight())
+end
+
+local found
+while not found and stage <= #stages do
+	local is_end
+	found, is_end = stages[stage]()
+	if not found and not is_end then
+		return { stage, cursor, {} }
+	elseif not found then
+		stage, cursor = stage + 1, 0
 	end
-elseif state == DELAYED then
-	found, is_end = find_ranked('delayed', row_delayed)
-elseif state == IN_FLIGHT then
-	found, is_end = find_flight()
-elseif state == PARKED then
-	found, is_end = find_ranked('side', row_parked)
-else
-	found, is_end = find_dead()
 end
-if state > PARKED and not found then
-	return { cursor, 1, {}, find_merged() }
+if not found and not is_first_call then
+	found = find_gone_back()
+	stage = found and 3 or stage
 end
-return { cursor, is_end and 1 or 0, { found and row_named(found) or nil } }
+if not found then
+	return { stage, 0, {}, find_merged() }
+end
+if stage == 2 then
+	found[4] = redis.call('HGET', notes, found[2]) or ''
+end
+return { stage, cursor, { row_named(found) } }
