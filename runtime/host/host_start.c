@@ -72,7 +72,7 @@ void host_apply_config(struct host *h)
         for (uint32_t i = 0; i < h->shards.count; i++) {
                 struct shard *s = &h->shards.list[i].shard;
                 s->lease.ttl_ms = c->lease.ttl_ms;
-                s->window.per_key = c->window.per_key;
+                window_set_per_key(&s->window, c->window.per_key);
                 shard_stir(s);
         }
 }

@@ -26,6 +26,7 @@
 #define LOAD_LOOK_MS 16
 #define LOAD_FULL    98
 #define LOAD_HIGH    90
+#define BOUND_LEAST  4
 /* A longer wait hardly reduces the cost per task any more. */
 #define PACE_MAX_MS 10
 
@@ -73,6 +74,7 @@ void call_schedule_add(struct call_schedule *t, struct shard *shard)
         shard->spare = &t->spare;
         shard->pace_max_ms = &t->pace_max_ms;
         shard->stock_max = &t->stock_max;
+        shard->is_store_busy = &t->is_store_busy;
         shard_set_add(&t->changed, shard->number);
 }
 
@@ -153,12 +155,22 @@ static void take_changed(struct call_schedule *t, uint64_t now_ms)
         }
 }
 
+/* Whether most shards with work wait for the store: for their turn to call it, or for its answer.  Fewer than
+ * BOUND_LEAST do not load a store. */
+static bool is_bound_by_store(const struct call_schedule *t)
+{
+        uint32_t wait = shard_set_count(&t->is_calling) + shard_set_count(&t->waiting) + shard_set_count(&t->blocked);
+        return wait >= BOUND_LEAST && 2 * wait >= shard_set_count(&t->is_busy);
+}
+
 /* If shards were waiting at the last look, they have waited until now: the answer that lets the next one call also
  * makes the loop turn. */
 static void note_load(struct call_schedule *t, uint64_t now_ms)
 {
         if (!shard_set_is_empty(&t->waiting) || !shard_set_is_empty(&t->blocked))
                 t->waiting_ms += now_ms - t->looked_ms;
+        if (now_ms != t->looked_ms && is_bound_by_store(t))
+                t->bound_ms += now_ms - t->looked_ms;
         t->looked_ms = now_ms;
         uint64_t passed_ms = now_ms - t->load_since_ms;
         if (passed_ms < LOAD_LOOK_MS)
@@ -168,7 +180,8 @@ static void note_load(struct call_schedule *t, uint64_t now_ms)
                 t->pace_max_ms = min_u64(load > LOAD_FULL ? 2 * t->pace_max_ms + 1 : t->pace_max_ms + 1, PACE_MAX_MS);
         else
                 t->pace_max_ms -= min_u64(t->pace_max_ms, passed_ms / LOAD_LOOK_MS);
-        t->waiting_ms = 0;
+        t->is_store_busy = 2 * t->bound_ms >= passed_ms;
+        t->waiting_ms = t->bound_ms = 0;
         t->load_since_ms = now_ms;
         uint32_t busy = shard_set_count(&t->is_busy);
         uint64_t share = STOCK_ALL / max_u64(busy, 1);

@@ -50,6 +50,8 @@ struct call_schedule {
         uint64_t looked_ms;                  /* when call_schedule_look() was called last */
         uint64_t load_since_ms;              /* start of waiting_ms's period */
         uint64_t waiting_ms;                 /* time in which at least one shard waited for its turn */
+        uint64_t bound_ms;                   /* time in which most busy shards waited for the store */
+        bool is_store_busy;                  /* that was most of the last period: the store is what limits this host */
 };
 
 /* The caller adds shards 0 to count-1 with call_schedule_add(). */

@@ -11,7 +11,9 @@
 void shard_init(
         struct shard *s, uint32_t number, const struct shard_limits *limits, struct routes *routes, uint32_t per_key)
 {
-        *s = (struct shard){ .number = number, .limits = limits, .routes = routes, .due_ms = STORE_NEVER };
+        *s = (struct shard){
+                .number = number, .limits = limits, .routes = routes, .due_ms = STORE_NEVER, .excess_ms = STORE_NEVER
+        };
         window_init(&s->window, routes->pools, per_key);
 }
 
@@ -109,7 +111,7 @@ uint64_t shard_due_ms(const struct shard *s)
         due_ms = min_u64(tell_ms, due_ms);
         due_ms = min_u64(shard_look_due_ms(s), due_ms);
         if (s->state == SHARD_OWNED)
-                due_ms = min_u64(schedules_due_ms(s), due_ms);
+                due_ms = min_u64(min_u64(schedules_due_ms(s), s->excess_ms), due_ms);
         uint64_t patience_ms = shard_lease_due_ms(s);
         return min_u64(patience_ms, due_ms);
 }

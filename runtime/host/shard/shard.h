@@ -106,6 +106,8 @@ struct shard {
         struct shard_telling *telling; /* contents of the advance under way, or to be repeated; NULL: none */
         struct shard_telling **spare;  /* list of unused ones; NULL: they are freed */
 
+        uint64_t excess_ms; /* when to look again whether keys have too many tasks; STORE_NEVER */
+
         struct shard_saves saves;
         struct lent *starts_waiting; /* lent tasks whose start has to be recorded (lent.h) */
         struct lent *adopted;        /* tasks that a previous owner lent; see shard_take_adopted() */
@@ -117,6 +119,7 @@ struct shard {
         uint64_t pace_ms;            /* tasks keep coming: time between two claims; 0: claim as they come */
         const uint64_t *pace_max_ms; /* upper bound of pace_ms, by the store's load; NULL: limits->gather_ms */
         const uint32_t *stock_max;   /* short tasks to claim ahead, by the host's work; NULL: SHARD_STOCK_MAX */
+        const bool *is_store_busy;   /* the store is what limits the host (call_schedule.h); NULL: it is not */
         bool is_unrung;    /* the last advance asked not to be rung: another must follow (shard_look_due_ms()) */
         bool has_rung;     /* the doorbell rang after the call under way was sent, which may have looked too early */
         uint64_t due_ms;   /* when the store will have a task that is due; STORE_NEVER */

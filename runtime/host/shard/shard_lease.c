@@ -250,6 +250,7 @@ uint64_t shard_lease_due_ms(const struct shard *s)
 
 void shard_tick(struct shard *s, uint64_t now_ms)
 {
+        shard_excess_tick(s, now_ms);
         if (now_ms < shard_lease_due_ms(s))
                 return;
         if (s->is_to_leave) {

@@ -9,6 +9,10 @@
 /* With STOCK_TASKS in the window claims may wait longer; with SHARD_STOCK_MAX, or the host's bound for a shard, nothing
  * is claimed if each pool can start a task. */
 #define STOCK_TASKS 64
+/* A single key must not keep the tasks behind it waiting, several may (shard_goes_on()). */
+#define KEYS_ENOUGH 2
+/* If keys have this many tasks each, a deeper claim mostly brings more tasks of the same keys. */
+#define KEY_TASKS 2
 /* Each lane has room for this many tasks, however full the window is. */
 #define LANE_ROOM 16
 /* Time between two claims while only that room is left. */
@@ -37,10 +41,25 @@ static uint32_t stock_max(const struct shard *s)
         return s->stock_max ? *s->stock_max : SHARD_STOCK_MAX;
 }
 
+bool shard_goes_on(const struct shard *s)
+{
+        uint32_t keys = s->window.keys.count;
+        return s->is_store_busy && *s->is_store_busy && keys >= KEYS_ENOUGH && s->window.count >= KEY_TASKS * keys;
+}
+
+/* Whether each pool can start a task, or will when outcomes that are on their way are durable. */
+static bool has_for_all_pools(const struct shard *s)
+{
+        bool goes_on = shard_goes_on(s);
+        for (uint32_t pool = 0; pool < s->window.pools; pool++)
+                if (!window_has_next(&s->window, pool) && !(goes_on && s->window.pool_tasks[pool] >= KEYS_ENOUGH))
+                        return false;
+        return true;
+}
+
 static bool is_stocked(const struct shard *s)
 {
-        return s->tasks_are_short && s->window.count - shard_telling_count(s) >= stock_max(s) &&
-               window_is_stocked(&s->window);
+        return s->tasks_are_short && s->window.count - shard_telling_count(s) >= stock_max(s) && has_for_all_pools(s);
 }
 
 /* What is left of the lane's own room. */
@@ -57,7 +76,7 @@ static uint32_t shared_room(const struct shard *s, uint32_t others)
         if (s->window.bytes >= s->limits->window_bytes || taken >= s->limits->window_tasks || is_stocked(s))
                 return 0;
         uint32_t room = s->limits->window_tasks - taken;
-        if (!s->tasks_are_short || !window_is_stocked(&s->window))
+        if (!s->tasks_are_short || !has_for_all_pools(s))
                 return room;
         uint32_t missing = stock_max(s) - (s->window.count - shard_telling_count(s));
         return (uint32_t)min_u64(missing, room);

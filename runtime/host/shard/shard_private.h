@@ -1,6 +1,6 @@
 /* shard_private.h: what the shard's files share: shard.c (calls and replies), shard_tasks.c (the life of claimed
- * tasks), shard_merge.c (merging them), shard_run.c (several of a key in one call), shard_lease.c (the lease) and
- * shard_pace.c (when to call). */
+ * tasks), shard_excess.c (which of them go back), shard_merge.c (merging them), shard_run.c (several of a key in one
+ * call), shard_lease.c (the lease) and shard_pace.c (when to call). */
 #ifndef QUIVER_HOST_SHARD_SHARD_PRIVATE_H
 #define QUIVER_HOST_SHARD_SHARD_PRIVATE_H
 
@@ -30,6 +30,12 @@ void shard_trim_tasks(
         struct shard *s, struct claimed **added, const struct store_task *tasks, uint32_t count, uint64_t now_ms);
 /* Adds a page of the in-flight table, and trims it. */
 void shard_add_page(struct shard *s, const struct store_page *page, uint64_t now_ms);
+/* Returns a task to its key's side queue in the store; the key's own outcomes fetch it again. */
+void shard_divert(struct shard *s, struct claimed *c, uint64_t now_ms);
+/* shard_excess.c: returns what keys have beyond their share, if others need the room; called after each reply that
+ * brings tasks.  shard_excess_tick() does the same when s->excess_ms has come. */
+void shard_return_excess(struct shard *s, uint64_t now_ms);
+void shard_excess_tick(struct shard *s, uint64_t now_ms);
 /* How many tasks of one key the window may hold if that pool runs them; 0: no limit. */
 uint32_t shard_per_key(const struct shard *s, uint32_t pool);
 /* shard_run.c: notes on the key how one of its tasks ended. */
@@ -65,6 +71,10 @@ struct shard_want {
         uint32_t bytes;
 };
 struct shard_want shard_want(const struct shard *s);
+/* Whether several keys with several tasks each are at work while the store is busy.  Then it is better to work off what
+ * is claimed than to look for tasks of other keys behind it: each task that goes to a side queue costs the store as
+ * much as several done. */
+bool shard_goes_on(const struct shard *s);
 /* How many keys to wake at once. */
 uint32_t shard_wake_max(const struct shard *s);
 /* When the next claim, and when the outcomes that wait, are due; STORE_NEVER. */

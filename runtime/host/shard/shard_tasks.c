@@ -44,8 +44,7 @@ void shard_end_task(struct shard *s, struct claimed *c, struct pending_outcome *
                 s->is_urgent = true;
 }
 
-/* Returns a task to the store's side queue; the key's own outcomes fetch it again. */
-static void divert(struct shard *s, struct claimed *c, uint64_t now_ms)
+void shard_divert(struct shard *s, struct claimed *c, uint64_t now_ms)
 {
         shard_end_task(s, c, pending_outcome_new(STORE_DIVERT, COST_NONE, ""), now_ms);
 }
@@ -67,7 +66,7 @@ static void divert_rest(struct shard *s, struct window_key *key, uint64_t now_ms
                 if (c->state == CLAIMED_WAITING && c->is_marked)
                         take_mark_back(s, c, now_ms);
                 else if (c->state == CLAIMED_WAITING)
-                        divert(s, c, now_ms);
+                        shard_divert(s, c, now_ms);
 }
 
 /* No handler here takes the task: it and all tasks behind it wait in the store. */
@@ -145,7 +144,7 @@ void shard_put_back(struct shard *s, struct claimed *c, uint64_t now_ms)
         else if (c->is_marked && (c->of->is_barred || s->state == SHARD_LEAVING))
                 take_mark_back(s, c, now_ms);
         else if (c->of->is_barred)
-                divert(s, c, now_ms);
+                shard_divert(s, c, now_ms);
 }
 
 void shard_put_back_merged(struct shard *s, struct claimed *c, uint64_t now_ms)
@@ -154,7 +153,7 @@ void shard_put_back_merged(struct shard *s, struct claimed *c, uint64_t now_ms)
         if (c->state != CLAIMED_WAITING)
                 return;
         if (c->is_to_go_back) {
-                divert(s, c, now_ms);
+                shard_divert(s, c, now_ms);
                 return;
         }
         /* Changes of its handler meanwhile were applied only to tasks that were waiting. */
@@ -482,9 +481,10 @@ void shard_trim_tasks(
                         divert_busy(s, c, tasks[i].busy_ms, now_ms);
                 else if (c->pool >= s->window.pools)
                         divert_unserved(s, c, now_ms);
-                else if (window_is_excess(&s->window, c, shard_per_key(s, c->pool)))
-                        divert(s, c, now_ms);
+                else if (window_must_return(&s->window, c))
+                        shard_divert(s, c, now_ms);
         }
+        shard_return_excess(s, now_ms);
 }
 
 /* The previous owner died, and some of its tasks may have been running.  Hosts run no plugin code, so a task is hardly

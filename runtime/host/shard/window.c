@@ -10,7 +10,10 @@
 void window_init(struct window *w, uint32_t pools, uint32_t per_key)
 {
         struct window_line *lines = memory_zero((size_t)(pools ? pools : 1) * WINDOW_LINES, sizeof(*lines));
-        *w = (struct window){ .lines = lines, .pools = pools, .per_key = per_key };
+        *w = (struct window){ .lines = lines,
+                .pool_tasks = memory_zero(pools ? pools : 1, sizeof(*w->pool_tasks)),
+                .pools = pools,
+                .per_key = per_key };
 }
 
 void lent_detach(struct claimed *c, bool is_durable)
@@ -47,6 +50,7 @@ void window_free(struct window *w)
         }
         window_keys_free(&w->keys);
         free(w->lines);
+        free(w->pool_tasks);
         *w = (struct window){ 0 };
 }
 
@@ -61,6 +65,10 @@ void window_set_pools(struct window *w, uint32_t pools)
                         key->line = lines + (key->line - w->lines);
         free(w->lines);
         w->lines = lines;
+        uint32_t *tasks = memory_zero(pools, sizeof(*tasks));
+        memcpy(tasks, w->pool_tasks, w->pools * sizeof(*tasks));
+        free(w->pool_tasks);
+        w->pool_tasks = tasks;
         w->pools = pools;
 }
 
@@ -221,6 +229,26 @@ static struct window_key *make_key(struct window *w, struct span name)
         return key;
 }
 
+static bool is_large(const struct window *w, const struct window_key *key)
+{
+        return w->per_key && key->live > w->per_key;
+}
+
+static void set_live(struct window *w, struct window_key *key, uint32_t live)
+{
+        w->large_keys -= is_large(w, key);
+        key->live = live;
+        w->large_keys += is_large(w, key);
+}
+
+void window_set_per_key(struct window *w, uint32_t per_key)
+{
+        w->per_key = per_key;
+        w->large_keys = 0;
+        for (struct window_key *key = window_keys_first(&w->keys); key; key = window_keys_next(&w->keys, key))
+                w->large_keys += is_large(w, key);
+}
+
 /* Inserts by seq, searching from the end because most tasks come last. */
 static void insert(struct window_key *key, struct claimed *c)
 {
@@ -269,8 +297,10 @@ struct claimed *window_add(struct window *w, const struct store_task *task, uint
                 key->is_barred = false; /* the bar was about tasks that are gone */
         insert(key, c);
         key->count++;
-        key->live++;
+        set_live(w, key, key->live + 1);
         w->count++;
+        if (pool < w->pools)
+                w->pool_tasks[pool]++;
         w->lanes[STORE_SEQ_LANE(c->seq)]++;
         w->bytes += c->payload.size;
         line_up(w, key);
@@ -287,10 +317,9 @@ bool window_is_behind_diverted(const struct claimed *c)
         return c != NULL;
 }
 
-bool window_is_excess(const struct window *w, const struct claimed *c, uint32_t per_key)
+bool window_must_return(const struct window *w, const struct claimed *c)
 {
-        return c->of->is_barred || c->pool >= w->pools || (per_key && c->of->live > per_key) ||
-               window_is_behind_diverted(c);
+        return c->of->is_barred || c->pool >= w->pools || window_is_behind_diverted(c);
 }
 
 bool window_has_next(const struct window *w, uint32_t pool)
@@ -312,14 +341,6 @@ bool window_has_ready(const struct window *w)
 bool window_has_ready_of(const struct window *w, enum lane lane)
 {
         return w->ready[lane] > 0;
-}
-
-bool window_is_stocked(const struct window *w)
-{
-        for (uint32_t pool = 0; pool < w->pools; pool++)
-                if (!window_has_next(w, pool))
-                        return false;
-        return true;
 }
 
 static void hold_key(struct claimed *c)
@@ -471,7 +492,7 @@ void window_unmark(struct window *w, struct claimed *c)
 void window_put_back(struct window *w, struct claimed *c)
 {
         if (c->state == CLAIMED_ENDED)
-                c->of->live++;
+                set_live(w, c->of, c->of->live + 1);
         c->state = CLAIMED_WAITING;
         let_key_go(c);
         line_up(w, c->of);
@@ -480,13 +501,17 @@ void window_put_back(struct window *w, struct claimed *c)
 void window_end(struct window *w, struct claimed *c)
 {
         c->state = CLAIMED_ENDED;
-        c->of->live--;
+        set_live(w, c->of, c->of->live - 1);
         line_up(w, c->of);
 }
 
 void window_move(struct window *w, struct claimed *c, uint32_t pool)
 {
+        if (c->pool < w->pools)
+                w->pool_tasks[c->pool]--;
         c->pool = pool;
+        if (c->pool < w->pools)
+                w->pool_tasks[c->pool]++;
         line_up(w, c->of);
 }
 
@@ -519,8 +544,10 @@ static void unlink_task(struct window *w, struct claimed *c)
         if (c->is_diverted)
                 key->diverted--;
         if (c->state != CLAIMED_ENDED)
-                key->live--;
+                set_live(w, key, key->live - 1);
         w->count--;
+        if (c->pool < w->pools)
+                w->pool_tasks[c->pool]--;
         w->lanes[STORE_SEQ_LANE(c->seq)]--;
         w->bytes -= c->payload.size;
         let_key_go(c);

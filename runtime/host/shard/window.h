@@ -142,6 +142,7 @@ struct window {
         struct window_keys keys;
         struct window_line *lines;         /* [pool][WINDOW_LINES] */
         struct window_line limited[LANES]; /* keys whose first task waits for shares of limits, all pools */
+        uint32_t *pool_tasks;              /* [pool]: tasks of the window that it runs */
         uint32_t pools;
         uint64_t first_epoch; /* the first epoch of this process: starts recorded under older ones are another host's */
         struct window_key *emptied; /* keys without tasks, freed by window_prune() */
@@ -149,24 +150,26 @@ struct window {
         uint32_t lanes[LANES];      /* tasks per lane */
         uint32_t ready[LANES];      /* keys in the lines of each lane, all pools */
         uint64_t bytes;             /* payload bytes of all tasks */
-        uint32_t per_key;
+        uint32_t per_key;           /* tasks that a key may have; 0: any number.  Set with window_set_per_key() */
+        uint32_t large_keys;        /* keys with more live tasks than that */
 };
 
 void window_init(struct window *w, uint32_t pools, uint32_t per_key);
 void window_free(struct window *w);
 /* Sets the number of pools, which never shrinks. */
 void window_set_pools(struct window *w, uint32_t pools);
+void window_set_per_key(struct window *w, uint32_t per_key);
 
 /* Adds a copy of a claimed task that `pool` is to run; it takes its place in its key's order by seq.  Returns it, or
  * NULL and changes nothing if that seq is here already or is out of range.  The caller then checks
- * window_is_excess(). */
+ * window_must_return(). */
 struct claimed *window_add(struct window *w, const struct store_task *task, uint32_t pool);
 
 /* Whether an earlier task of its key is on its way back to the store. */
 bool window_is_behind_diverted(const struct claimed *c);
-/* Whether the task should go back to the store: its key has more than `per_key` tasks (0: no limit), is barred, has an
- * earlier task on the way back, or no handler here serves the task. */
-bool window_is_excess(const struct window *w, const struct claimed *c, uint32_t per_key);
+/* Whether the task must go back to the store: its key is barred or has an earlier task on the way back, or no handler
+ * here serves the task. */
+bool window_must_return(const struct window *w, const struct claimed *c);
 
 /* The next task of that lane for that pool whose key is idle; marks the key busy; NULL if none.  No suspect before its
  * start is recorded.  Borrowed: the window owns it until window_drop(). */
@@ -180,11 +183,10 @@ bool window_may_lend(const struct claimed *c, uint64_t before_ms);
 struct claimed *window_next_to_lend(struct window *w, uint32_t pool, enum lane lane, uint64_t before_ms);
 /* How many tasks window_next_to_lend() would find, at most `max`. */
 uint32_t window_count_to_lend(const struct window *w, uint32_t pool, enum lane lane, uint64_t before_ms, uint32_t max);
-/* Whether window_next() would find a task, in any lane for that pool; in any lane for any pool; for every pool; in that
- * lane for any pool. */
+/* Whether window_next() would find a task, in any lane for that pool; in any lane for any pool; in that lane for any
+ * pool. */
 bool window_has_next(const struct window *w, uint32_t pool);
 bool window_has_ready(const struct window *w);
-bool window_is_stocked(const struct window *w);
 bool window_has_ready_of(const struct window *w, enum lane lane);
 
 /* A task from window_next() has to wait for shares of limits: its key is idle again, but not ready. */

@@ -417,6 +417,37 @@ static void the_more_shards_are_busy_the_less_each_claims_ahead(void **state)
         hall_close(hall);
 }
 
+/* Of `busy` shards with work so many want a call, which is not answered for 100 ms. */
+static bool is_store_busy_with(struct hall *hall, uint32_t busy, uint32_t calls)
+{
+        uint32_t shards[SHARDS];
+        keep_busy(hall, busy);
+        for (uint32_t i = 0; i < calls; i++)
+                shard_rang(&hall->rigs[i].shard);
+        uint32_t made = turn(hall, shards);
+        set_time(hall, hall->now_ms + 100);
+        call_schedule_look(&hall->schedule, hall->now_ms);
+        bool is_busy = hall->schedule.is_store_busy;
+        for (; made; made = turn(hall, shards))
+                for (uint32_t i = 0; i < made; i++)
+                        reply_advance(&hall->rigs[shards[i]], STORE_OK);
+        return is_busy;
+}
+
+static void the_store_is_busy_if_most_shards_with_work_wait_for_it(void **state)
+{
+        (void)state;
+        struct hall *hall = hall_open();
+        own_all(hall);
+        assert_ptr_equal(hall->rigs[0].shard.is_store_busy, &hall->schedule.is_store_busy);
+        assert_false(is_store_busy_with(hall, 40, 0));
+        assert_true(is_store_busy_with(hall, 40, 20));
+        assert_false(is_store_busy_with(hall, 40, 19));
+        assert_true(is_store_busy_with(hall, 4, 4));
+        assert_false(is_store_busy_with(hall, 3, 3)); /* a few load no store */
+        hall_close(hall);
+}
+
 /* Half of all that may be under way. */
 #define GROUP (CALLS_MAX / 2)
 
@@ -504,6 +535,7 @@ int main(void)
                 cmocka_unit_test(what_calls_say_takes_memory_only_while_they_are_under_way),
                 cmocka_unit_test(claims_are_spaced_by_the_load_of_the_store),
                 cmocka_unit_test(the_more_shards_are_busy_the_less_each_claims_ahead),
+                cmocka_unit_test(the_store_is_busy_if_most_shards_with_work_wait_for_it),
                 cmocka_unit_test(few_calls_are_made_together_and_the_next_follow_without_an_answer),
                 cmocka_unit_test(with_many_tasks_claimed_all_calls_are_made_together),
                 cmocka_unit_test(beside_a_hot_shard_all_calls_are_made_together),

@@ -256,7 +256,7 @@ static void the_same_seq_is_taken_once(void **state)
         window_free(&w);
 }
 
-static void what_is_beyond_a_keys_share_goes_back(void **state)
+static void keys_beyond_their_share_are_counted(void **state)
 {
         (void)state;
         struct window w;
@@ -264,14 +264,55 @@ static void what_is_beyond_a_keys_share_goes_back(void **state)
         open_window(&w);
         for (uint64_t seq = 1; seq <= PER_KEY; seq++) {
                 last = add(&w, seq, "k", 0);
-                assert_false(window_is_excess(&w, last, w.per_key));
+                assert_int_equal(w.large_keys, 0);
         }
         struct claimed *excess = add(&w, PER_KEY + 1, "k", 0);
-        assert_true(window_is_excess(&w, excess, w.per_key));
-        assert_false(window_is_excess(&w, add(&w, 100, "other", 0), w.per_key));
-        assert_true(window_is_excess(&w, add(&w, 101, "third", WINDOW_NO_POOL), w.per_key));
+        assert_int_equal(w.large_keys, 1);
+        (void)add(&w, 100, "other", 0);
+        assert_int_equal(w.large_keys, 1);
         window_end(&w, excess);
-        assert_false(window_is_excess(&w, last, w.per_key));
+        assert_int_equal(w.large_keys, 0);
+        window_put_back(&w, excess);
+        assert_int_equal(w.large_keys, 1);
+        window_set_per_key(&w, PER_KEY + 1);
+        assert_int_equal(w.large_keys, 0);
+        window_set_per_key(&w, PER_KEY);
+        assert_int_equal(w.large_keys, 1);
+        window_drop(&w, last);
+        assert_int_equal(w.large_keys, 0);
+        window_set_per_key(&w, 0);
+        assert_int_equal(w.large_keys, 0);
+        window_free(&w);
+}
+
+static void what_no_handler_serves_goes_back(void **state)
+{
+        (void)state;
+        struct window w;
+        open_window(&w);
+        assert_false(window_must_return(&w, add(&w, 1, "k", 0)));
+        assert_true(window_must_return(&w, add(&w, 2, "other", WINDOW_NO_POOL)));
+        window_free(&w);
+}
+
+static void tasks_of_a_pool_are_counted_as_they_come_move_and_go(void **state)
+{
+        (void)state;
+        struct window w;
+        open_window(&w);
+        struct claimed *first = add(&w, 1, "k", 0);
+        struct claimed *second = add(&w, 2, "k", WINDOW_NO_POOL);
+        assert_int_equal(w.pool_tasks[0], 1);
+        window_move(&w, second, 1);
+        assert_int_equal(w.pool_tasks[1], 1);
+        window_set_pools(&w, POOLS + 3);
+        assert_int_equal(w.pool_tasks[1], 1);
+        assert_int_equal(w.pool_tasks[POOLS + 2], 0);
+        window_move(&w, second, POOLS + 2);
+        assert_int_equal(w.pool_tasks[1], 0);
+        assert_int_equal(w.pool_tasks[POOLS + 2], 1);
+        window_drop(&w, first);
+        assert_int_equal(w.pool_tasks[0], 0);
         window_free(&w);
 }
 
@@ -284,18 +325,18 @@ static void a_barred_key_hands_out_nothing_until_it_was_emptied(void **state)
         struct claimed *second = add(&w, 2, "k", 0);
         window_bar(&w, first->of);
         assert_null(next_of(&w, 0));
-        assert_true(window_is_excess(&w, second, w.per_key));
+        assert_true(window_must_return(&w, second));
         window_end(&w, first);
         window_drop(&w, first);
         assert_null(next_of(&w, 0));
-        assert_true(window_is_excess(&w, add(&w, 3, "k", 0), w.per_key));
+        assert_true(window_must_return(&w, add(&w, 3, "k", 0)));
         window_end(&w, second);
         window_drop(&w, second);
         struct claimed *third = window_find(&w, SPAN_TEXT("k"), 3);
         window_end(&w, third);
         window_drop(&w, third);
         struct claimed *fourth = add(&w, 4, "k", 0);
-        assert_false(window_is_excess(&w, fourth, w.per_key));
+        assert_false(window_must_return(&w, fourth));
         assert_ptr_equal(next_of(&w, 0), fourth);
         window_free(&w);
 }
@@ -456,8 +497,7 @@ static void model_add(struct model *m, struct window *w)
         for (size_t i = 0; i < m->count; i++)
                 live += m->tasks[i].claimed && m->tasks[i].key == t->key && m->tasks[i].state != CLAIMED_ENDED;
         assert_int_equal(t->claimed->of->live, live);
-        assert_int_equal(window_is_excess(w, t->claimed, w->per_key),
-                m->is_barred[t->key] || t->pool == WINDOW_NO_POOL || live > PER_KEY);
+        assert_int_equal(window_must_return(w, t->claimed), m->is_barred[t->key] || t->pool == WINDOW_NO_POOL);
 }
 
 static void model_next(struct model *m, struct window *w)
@@ -562,7 +602,9 @@ int main(void)
                 cmocka_unit_test(a_pool_gets_its_own_tasks_only),
                 cmocka_unit_test(what_waits_for_a_limit_is_not_ready),
                 cmocka_unit_test(the_same_seq_is_taken_once),
-                cmocka_unit_test(what_is_beyond_a_keys_share_goes_back),
+                cmocka_unit_test(keys_beyond_their_share_are_counted),
+                cmocka_unit_test(what_no_handler_serves_goes_back),
+                cmocka_unit_test(tasks_of_a_pool_are_counted_as_they_come_move_and_go),
                 cmocka_unit_test(a_barred_key_hands_out_nothing_until_it_was_emptied),
                 cmocka_unit_test(a_key_without_tasks_is_forgotten),
                 cmocka_unit_test(only_what_runs_survives_a_lost_shard),
