@@ -42,6 +42,7 @@ BARS = {
     "growth.backlog": at_least("end to end with 5 000 000 queued, of that with 10 000", .85, "", "LONG=1"),
     "growth.shards.redis": at_least("end to end on Redis with 1024 shards, of that with 64", .5),
     "growth.shards.sqlite": at_least("end to end on SQLite with 1024 shards, of that with 64", .8),
+    "growth.keys": at_least("end to end with 1000 keys (16 a shard), of that with 10 000", .35),
     "hot.alone": at_least("hot key on Redis alone: its tasks in the time of a bare round trip", .333),
     "hot.beside": at_least("hot key: its rate beside others, of that alone", .2),
     "hot.others": at_least("hot key: others' rate beside it, of that without it", .85),

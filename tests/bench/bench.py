@@ -42,7 +42,8 @@ ON_A_STORE = {
     "latency": latency.measure_latency, "half": latency.measure_half, "hot": hot.measure_hot, "ordered": hot.measure_ordered,
     "handlers": handlers.measure_handlers, "batch": handlers.measure_batch, "idle": idle.measure_idle,
     "drain": growth.measure_drain, "backlog": growth.measure_backlog, "shards": growth.measure_shards,
-    "hosts": growth.measure_hosts, "http": over_http.measure_http, "payload": growth.measure_payload, "keys": growth.measure_keys}
+    "hosts": growth.measure_hosts, "http": over_http.measure_http, "payload": growth.measure_payload, "keys": growth.measure_keys,
+    "retries": growth.measure_retries}
 
 
 def parts_of(with_peers):

@@ -14,6 +14,7 @@ PAYLOADS = (10, 100, 1 << 10, 10 << 10, 100 << 10, 1 << 20)
 PAYLOAD_BYTES = 64 << 20  # of all tasks of a point
 KEY_COUNTS = (1, 10, 100, 1000, 10000, 100000, 1000000)
 FEW_KEYS = {1: 20, 10: 5}  # these take their turns, one task after the other: a part of the tasks is enough
+RETRY_EVERY = (0, 1000, 100)
 BACKLOGS, HUGE = (10000, 100000, 1000000), 5000000
 CURVES = ("backlog", "shards", "hosts", "payload", "keys")
 
@@ -147,9 +148,30 @@ def measure_keys(table, options, kind):
     with opened(kind) as place:
         place.start().warm()
         add_bare(table, place, options.tasks)
+        best = {}
         for keys in KEY_COUNTS:
             tasks = options.tasks // FEW_KEYS.get(keys, 1)
             if keys > tasks > options.tasks // 2:
                 tasks = keys if options.long else 2 * options.tasks
-            table.add("end to end", best_rate(place, tasks, 2, keys=keys), "tasks/s", at=(keys, "keys"),
+            best[keys] = best_rate(place, tasks, 2, keys=keys)
+            table.add("end to end", best[keys], "tasks/s", at=(keys, "keys"),
                       how=f"{place.level}, {tasks} tasks, {place.shards} shards; best of 2")
+        table.add("end to end: 1000 keys / 10000 keys", best[1000] / best[10000], "", bar="growth.keys", how="best / best")
+
+
+def measure_retries(table, options, kind):
+    """Some tasks fail once, and their keys wait for the retry.  The last retry's delay is part of the time."""
+    retry = 'retry = { backoff = "100ms"; jitter = 0.0; };'
+    rates = {}
+    with contextlib.ExitStack() as stack:
+        places = {every: stack.enter_context(opened(kind, handler=retry, settings=f"retry_every = {every};")).start().warm()
+                  for every in RETRY_EVERY}
+        for _ in range(options.rounds):
+            for every, place in places.items():
+                rates.setdefault(every, []).append(options.tasks / place.through(options.tasks))
+        how = f"{place.how()}, backoff 100 ms; best of {options.rounds}"
+    for every, found in rates.items():
+        name = f"one task in {every} fails once" if every else "no task fails"
+        table.add(f"end to end, {name}", max(found), "tasks/s", how=how)
+        if every:
+            table.add(f"end to end, {name} / none does", max(found) / max(rates[0]), "", how="best / best, in turns")

@@ -3,6 +3,7 @@
  *         config = { latencies = "FILE"; };    a payload that begins with a number is the time at which it was
  *                                              submitted, CLOCK_MONOTONIC ns; how long it took from there goes into the
  *                                              file
+ *         config = { retry_every = 1000; };    so many tasks make one that fails at its first attempt
  *         config = { sleep_us = 1000; };       each call, of one task or of many, takes this long and no CPU */
 #include <fcntl.h>
 #include <quiver/plugin.h>
@@ -15,6 +16,8 @@
 struct noop {
         int fd; /* -1: nothing is written */
         long sleep_us;
+        uint32_t retry_every; /* 0: none */
+        uint32_t first;       /* tasks at their first attempt since one failed */
 };
 
 static int32_t noop_init(const struct qv_host *host, void **ret_self)
@@ -24,6 +27,8 @@ static int32_t noop_init(const struct qv_host *host, void **ret_self)
         if (!noop)
                 return qv_init_errorf(host, "out of memory");
         noop->fd = *path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
+        noop->retry_every = (uint32_t)qv_config_int(host, "retry_every", 0);
+        noop->first = 0;
         noop->sleep_us = (long)qv_config_int(host, "sleep_us", 0);
         (void)prctl(
                 PR_SET_TIMERSLACK, 1ul); /* of this seat's thread: it sleeps as long as it was told, not 50 us more */
@@ -31,8 +36,12 @@ static int32_t noop_init(const struct qv_host *host, void **ret_self)
         return 0;
 }
 
-static int32_t record(const struct noop *noop, const struct qv_task *task)
+static int32_t record(struct noop *noop, const struct qv_task *task)
 {
+        if (noop->retry_every && task->attempt == 1 && ++noop->first == noop->retry_every) {
+                noop->first = 0;
+                return QV_RETRY;
+        }
         struct timespec now;
         char line[32];
         long long sent = noop->fd < 0 ? 0 : strtoll((const char *)task->payload, NULL, 10);
