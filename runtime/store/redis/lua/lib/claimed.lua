@@ -58,9 +58,9 @@ local function claimed_read()
 	return claimed_compare(claimed, last)
 end
 
--- For whoever counts on it.
-local function claimed_check()
-	local text, last = redis.call('HGET', shard, 'claimed'), lasts()
+-- For whoever counts on it; `text` and `last` as they are stored, if the caller has read them.
+local function claimed_check(text, last)
+	text, last = last and text or redis.call('HGET', shard, 'claimed'), last or lasts()
 	return claimed_compare(claimed_parse(text, last) or bad_value('claimed', text), last)
 end
 

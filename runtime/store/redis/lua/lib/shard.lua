@@ -75,9 +75,12 @@ local function counts_read(names, see)
 	for i, text in ipairs(redis.call('HMGET', shard, unpack(names))) do
 		local name = names[i]
 		local is_lane = name == 'high' or name == 'normal' or name == 'low'
-		counts[name] = whole(text or '0')
-		if not counts[name] or counts[name] > (is_lane and LANE_MAX or COUNT_MAX) or (text and string.find(text, '^0%d')) or
+		local number = tonumber(text or '0') or -1
+		counts[name] = number
+		-- As a number it is written in one way only, which no pattern has to find out.
+		if not (number >= 0 and number <= (is_lane and LANE_MAX or COUNT_MAX)) or (text and string.format('%d', number) ~= text) or
 			(is_lane and not text and redis.call('HEXISTS', shard, 'lease') + redis.call('EXISTS', flight) == 2) then
+			counts[name] = whole(text or '0')
 			see(name, text)
 		end
 	end

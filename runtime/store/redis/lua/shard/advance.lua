@@ -230,10 +230,12 @@ end
 
 -- How many elements of a list are known to be small, in the common case's terms.
 local function small_next(lane)
-	local length, bytes = redis.call('LLEN', lanes[lane]), redis.pcall('MEMORY', 'USAGE', lanes[lane], 'SAMPLES', '128')
+	local length = redis.call('LLEN', lanes[lane])
 	if length == 0 then
 		return 0
-	elseif type(bytes) ~= 'number' then
+	end
+	local bytes = redis.pcall('MEMORY', 'USAGE', lanes[lane], 'SAMPLES', '128')
+	if type(bytes) ~= 'number' then
 		return 4100 -- not allowed here
 	end
 	-- For a long list the common case finds out by the element sizes that the caller has seen.
@@ -348,15 +350,18 @@ local lane_sizes = { [0] = size('LLEN', 'high'), size('LLEN', 'normal'), size('L
 local has_delayed, has_controls = size('ZCARD', 'delayed') > 0, size('LLEN', 'control') > 0
 local has_notes = size('HLEN', 'notes') > 0
 has_keys = size('HLEN', 'keys') > 0
-for name, command in pairs({ flight = 'HLEN', later = 'HLEN', parked = 'HLEN', parkedlanes = 'ZCARD', due = 'ZCARD', named = 'ZCARD',
-	side = 'ZCARD' }) do
+for name, command in pairs({ flight = 'HLEN', parked = 'HLEN', due = 'ZCARD', side = 'ZCARD' }) do
 	size(command, name)
 end
-if has_dead or has_controls or has_keys then
+if redis.call('EXISTS', at .. 'later', at .. 'parkedlanes', at .. 'named') > 0 then
+	check_types('later', 'parkedlanes', 'named')
+end
+if (has_dead or has_controls or has_keys) and
+	redis.call('EXISTS', at .. 'dead', at .. 'deadnumbers', at .. 'deadids', at .. 'deadgroups') > 0 then
 	check_types('dead', 'deadnumbers', 'deadids', 'deadgroups')
 end
 check_counts(unpack(COUNTS))
-local claimed = claimed_check()
+local claimed = claimed_check(fields[7], last)
 if not claimed_stands(claimed) then
 	-- It is unknown which task is at which place.  Whoever acquires the shard again gets the tasks in flight.
 	return 'OTHER'
@@ -453,8 +458,10 @@ local remembered = {}
 for i, range in ipairs(ranges) do
 	remembered[i] = string.format('%.0f %.0f ', range[1], range[2])
 end
-redis.call('HSET', shard, 'call', call, 'until', till, 'ttl', ARGV[3], 'high', last[0], 'normal', last[1], 'low', last[2],
-	'done', done_before + done, 'last', table.concat(remembered))
+-- As text, because Redis prints a number of Lua with %.17g.
+redis.call('HSET', shard, 'call', ARGV[2], 'until', type(till) == 'number' and decimal(till) or till, 'ttl', ARGV[3], 'high',
+	decimal(last[0]), 'normal', decimal(last[1]), 'low', decimal(last[2]), 'done', decimal(done_before + done), 'last',
+	table.concat(remembered))
 return answer(controls, gone, refused, till, waits)
 end
 return uncommon()
