@@ -434,6 +434,7 @@ struct store_advance {
         bool has_more[LANES];
         bool has_due_waiting; /* keys are due, but their lane had no room */
         bool has_outbox;      /* follow-ups for other shards wait: call store_forward() */
+        bool is_costly;       /* the call cost the store as much as a dozen others, and the next one may, too */
         uint64_t next_due_ms; /* from now; STORE_NEVER: nothing waits for a time, apart from has_more */
         enum store_wanted wanted;
         bool is_refused;  /* a firm want's drain time is over: not renewed, nothing claimed */

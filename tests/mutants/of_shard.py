@@ -1,5 +1,5 @@
 """The owner of a shard: runtime/host/shard."""
-from noticed_by import SIM, UNIT
+from noticed_by import CONTRACT, SIM, UNIT
 
 MUTANTS = [
     ("schedule: a blocked shard has no room of its own", "runtime/host/shard/call_schedule.c",
@@ -28,6 +28,16 @@ MUTANTS = [
      "if (c->state != CLAIMED_WAITING || c->is_marked || !lane_parse", "if (c->is_marked || !lane_parse", [UNIT("shard_keys")]),
     ("move: to where it is", "runtime/host/shard/shard_tasks.c",
      " || lane == STORE_SEQ_LANE(c->seq))", ")", [UNIT("shard_keys")]),
+
+    # --- costly calls
+    ("costly: as any other", "runtime/host/shard/call_schedule.c", "#define COSTLY_CALLS 8", "#define COSTLY_CALLS 1", [UNIT("call_schedule")]),
+    ("costly: a late one counts", "runtime/host/shard/call_schedule.c",
+     "                shard_set_remove(&t->is_costly, i);\n", "", [UNIT("call_schedule")]),
+    ("costly: without a call under way", "runtime/host/shard/call_schedule.c",
+     "is_calling && s->is_costly", "s->is_costly", [UNIT("call_schedule")]),
+    ("costly: nobody is told", "runtime/host/shard/shard.c", "        s->is_costly = advance->is_costly;\n", "", [UNIT("call_schedule")]),
+    ("costly: redis does not say so", "runtime/store/redis/shard/advance_answer.c",
+     "        advance->is_costly = !self->is_listed;\n", "", [CONTRACT("store_redis_many")]),
 
     # --- keys with too many tasks
     ("excess: from the first on", "runtime/host/shard/shard_excess.c",

@@ -11,6 +11,10 @@
  * also wait for the answers to other shards' calls. */
 #define BLOCKED_ROOM 2
 
+/* A costly call counts as many.  Redis answers nobody before it has executed what it has read: with sixteen of them
+ * under way a producer would wait five milliseconds for each of its answers. */
+#define COSTLY_CALLS 8
+
 /* calls_max applies once more for each TRIP_MS that the shortest call takes: those calls are on the network, not in the
  * store.  FAR_TIMES_MAX bounds it, because calls to a slow store take long, too. */
 #define TRIP_MS       2
@@ -51,8 +55,8 @@ void call_schedule_init(struct call_schedule *t, uint32_t count, uint32_t calls_
         t->shards = memory_zero(count, sizeof(struct shard *));
         t->due_ms = memory_zero(count, sizeof(*t->due_ms));
         t->claimed = memory_zero(count, sizeof(*t->claimed));
-        struct shard_set *const sets[] = { &t->changed, &t->to_ask, &t->is_busy, &t->is_calling, &t->waiting,
-                &t->blocked, &t->was_blocked };
+        struct shard_set *const sets[] = { &t->changed, &t->to_ask, &t->is_busy, &t->is_calling, &t->is_costly,
+                &t->waiting, &t->blocked, &t->was_blocked };
         for (unsigned i = 0; i < sizeof(sets) / sizeof(sets[0]); i++)
                 shard_set_init(sets[i], count);
 }
@@ -139,6 +143,7 @@ static void take_note(struct call_schedule *t, struct shard *s, uint64_t now_ms)
         if (was_calling && !is_calling)
                 note_trip(t, now_ms - s->sent_ms, now_ms);
         shard_set_put(&t->is_calling, s->number, is_calling);
+        shard_set_put(&t->is_costly, s->number, is_calling && s->is_costly);
         shard_set_put(&t->is_busy, s->number, s->running || s->pace_ms);
         shard_set_add(&t->to_ask, s->number);
         t->claimed_all -= t->claimed[s->number];
@@ -222,7 +227,8 @@ static bool has_room(const struct call_schedule *t)
         uint64_t trip_ms = min_u64(t->trip_ms, t->trip_before_ms);
         uint64_t times = trip_ms == UINT64_MAX ? 1 : 1 + trip_ms / TRIP_MS;
         times = min_u64(times, FAR_TIMES_MAX);
-        return !t->calls_max || shard_set_count(&t->is_calling) < t->calls_max * times + extra;
+        uint32_t calls = shard_set_count(&t->is_calling) + (COSTLY_CALLS - 1) * shard_set_count(&t->is_costly);
+        return !t->calls_max || calls < t->calls_max * times + extra;
 }
 
 /* Late calls no longer count against calls_max.  Wakes up again when the next call becomes late. */
@@ -235,6 +241,7 @@ static void forget_late(struct call_schedule *t, uint64_t now_ms)
                         continue;
                 }
                 shard_set_remove(&t->is_calling, i);
+                shard_set_remove(&t->is_costly, i);
                 note_trip(t, LATE_MS, now_ms);
         }
 }

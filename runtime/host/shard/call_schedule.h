@@ -4,9 +4,9 @@
  * turn of the loop depends on what happened and not on the number of shards.
  *
  * A call costs the store about as much as twenty tasks in it do, and calls that are under way at once queue there.  So
- * at most calls_max are under way, more if the round trip is long; the other shards wait here, and meanwhile their
- * outcomes and new tasks gather, which makes their calls fuller.  The more shards have work, the longer each of them
- * gathers; with little work nobody waits.
+ * at most calls_max are under way, more if the round trip is long, fewer if they are costly (store_advance.is_costly);
+ * the other shards wait here, and meanwhile their outcomes and new tasks gather, which makes their calls fuller.  The
+ * more shards have work, the longer each of them gathers; with little work nobody waits.
  *
  * While few tasks are claimed, a turn of the loop makes at most calls_group calls: a store may answer calls that came
  * together only after the last of them, and until then no seat has anything to do.
@@ -34,6 +34,7 @@ struct call_schedule {
         struct shard_set to_ask;      /* shards to be asked what they want to call */
         struct shard_set is_busy;     /* shards that run tasks, or where tasks keep coming */
         struct shard_set is_calling;  /* shards with a counted call (advance or wake) under way */
+        struct shard_set is_costly;   /* those of them whose last advance cost the store much */
         struct shard_set waiting;     /* shards that wait for their turn to make such a call */
         struct shard_set blocked;     /* like `waiting`, but no task of the shard can start before the call */
         struct shard_set was_blocked; /* shards that were blocked when they called last */

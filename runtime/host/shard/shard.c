@@ -347,6 +347,7 @@ void shard_advanced(struct shard *s, const struct store_advance *advance, uint64
         s->has_work = s->has_rung;
         s->names.has_woken = advance->has_due_waiting;
         memcpy(s->has_more, advance->has_more, sizeof(s->has_more));
+        s->is_costly = advance->is_costly;
         shard_pace_claimed(s, advance->tasks_count, store_has_more(advance));
         s->due_ms = advance->next_due_ms == STORE_NEVER ? STORE_NEVER : now_ms + advance->next_due_ms;
         shard_lease_wanted(s, advance->wanted, advance->is_refused, now_ms);

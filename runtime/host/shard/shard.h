@@ -120,6 +120,7 @@ struct shard {
         const uint64_t *pace_max_ms; /* upper bound of pace_ms, by the store's load; NULL: limits->gather_ms */
         const uint32_t *stock_max;   /* short tasks to claim ahead, by the host's work; NULL: SHARD_STOCK_MAX */
         const bool *is_store_busy;   /* the store is what limits the host (call_schedule.h); NULL: it is not */
+        bool is_costly;              /* the last advance cost the store as much as a dozen others */
         bool is_unrung;    /* the last advance asked not to be rung: another must follow (shard_look_due_ms()) */
         bool has_rung;     /* the doorbell rang after the call under way was sent, which may have looked too early */
         uint64_t due_ms;   /* when the store will have a task that is due; STORE_NEVER */

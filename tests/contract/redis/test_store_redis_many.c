@@ -103,6 +103,28 @@ static void a_turn_is_one_script(void **state)
         }
 }
 
+/* As long as a key of the shard waits, its calls go the long way. */
+static void calls_of_a_shard_with_a_retry_are_said_to_be_costly(void **state)
+{
+        struct world *w = *state;
+        own_all(w);
+        push_all(w, 1);
+        advance_all(w);
+        for (unsigned i = 0; i < OWNERS; i++)
+                assert_false(turn.calls[i].is_costly);
+        turn.last[1] = (struct store_outcome){ .kind = STORE_RETRY,
+                .task = { .seq = turn.last[1].task.seq, .id = T("t1-1"), .key = key_of(w, 1, 1), .handler = T("h") },
+                .cost = COST_ATTEMPT,
+                .error = T("not now"),
+                .delay_ms = 100 };
+        for (unsigned round = 2; round < 4; round++) {
+                push_all(w, round);
+                advance_all(w);
+                for (unsigned i = 0; i < OWNERS; i++)
+                        assert_int_equal(turn.calls[i].is_costly, i == 1);
+        }
+}
+
 /* Shard 1 is `broken` by a command, and mended by another: the others do not notice, and nothing of it is lost. */
 static void break_one(struct world *w, const char *broken, const char *mended, int status, enum store_verdict verdict)
 {
@@ -289,6 +311,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 IN_WORLD_4(a_turn_is_one_script),
+                IN_WORLD_4(calls_of_a_shard_with_a_retry_are_said_to_be_costly),
                 IN_WORLD_4(a_shard_whose_number_is_none_stops_no_other),
                 IN_WORLD_4(a_shard_whose_count_is_none_stops_no_other),
                 IN_WORLD_4(a_shard_whose_record_is_gone_stops_no_other),

@@ -110,6 +110,61 @@ static void only_a_few_call_at_a_time_and_each_gets_its_turn(void **state)
         hall_close(hall);
 }
 
+/* So many calls are made at once by shards that all want one, of which the first `costly` had a costly call last. */
+static uint32_t calls_at_once(struct hall *hall, uint32_t calls_max, uint32_t costly)
+{
+        uint32_t shards[SHARDS];
+        hall->schedule.calls_max = SHARDS * 8; /* the last calls of all shards */
+        for (uint32_t i = 0; i < SHARDS; i++)
+                shard_rang(&hall->rigs[i].shard);
+        assert_int_equal(turn(hall, shards), SHARDS);
+        for (uint32_t i = 0; i < SHARDS; i++) {
+                hall->rigs[i].advance.is_costly = i < costly;
+                reply_advance(&hall->rigs[i], STORE_OK);
+                shard_rang(&hall->rigs[i].shard);
+        }
+        hall->schedule.calls_max = calls_max;
+        hall->schedule.next_waiting = 0;
+        uint32_t made = turn(hall, shards);
+        for (uint32_t count = made; count; count = turn(hall, shards))
+                for (uint32_t i = 0; i < count; i++)
+                        reply_advance(&hall->rigs[shards[i]], STORE_OK);
+        return made;
+}
+
+/* A store answers producers only after the calls that it has read: with many costly ones they would wait long. */
+static void few_costly_calls_are_made_at_a_time(void **state)
+{
+        (void)state;
+        struct hall *hall = hall_open();
+        own_all(hall);
+        assert_int_equal(calls_at_once(hall, 16, 0), 16);
+        assert_int_equal(calls_at_once(hall, 16, SHARDS), 2);
+        assert_int_equal(calls_at_once(hall, 16, 1), 16 - 7);
+        assert_int_equal(calls_at_once(hall, CALLS_MAX, SHARDS), 1); /* never none */
+        hall_close(hall);
+}
+
+static void a_costly_call_without_an_answer_holds_nobody_up(void **state)
+{
+        (void)state;
+        uint32_t shards[SHARDS];
+        struct hall *hall = hall_open();
+        own_all(hall);
+        shard_rang(&hall->rigs[0].shard);
+        assert_int_equal(turn(hall, shards), 1);
+        reply_advance(&hall->rigs[0], STORE_OK); /* the store is near */
+        hall->rigs[0].shard.is_costly = true;
+        shard_rang(&hall->rigs[0].shard);
+        assert_int_equal(turn(hall, shards), 1);
+        for (uint32_t i = 1; i < SHARDS; i++)
+                shard_rang(&hall->rigs[i].shard);
+        assert_int_equal(turn(hall, shards), 0);
+        set_time(hall, hall->now_ms + 100);
+        assert_int_equal(turn(hall, shards), CALLS_MAX);
+        hall_close(hall);
+}
+
 static void a_call_without_an_answer_holds_nobody_up(void **state)
 {
         (void)state;
@@ -524,6 +579,8 @@ int main(void)
                 cmocka_unit_test(all_are_acquired_at_once),
                 cmocka_unit_test(only_a_few_call_at_a_time_and_each_gets_its_turn),
                 cmocka_unit_test(a_call_without_an_answer_holds_nobody_up),
+                cmocka_unit_test(few_costly_calls_are_made_at_a_time),
+                cmocka_unit_test(a_costly_call_without_an_answer_holds_nobody_up),
                 cmocka_unit_test(more_call_at_a_time_where_the_store_is_far),
                 cmocka_unit_test(an_idle_host_whose_store_is_near_expects_a_task),
                 cmocka_unit_test(a_shard_where_all_stands_still_goes_first),

@@ -249,7 +249,7 @@ void redis_advance(struct redis_store *s, struct store_request *request)
         op->self = arena_take(request_arena(request), sizeof(struct advance_op));
         op->after = advance_after;
         advance->tasks_count = advance->controls_count = advance->gone = advance->set_aside = 0;
-        advance->has_outbox = advance->is_refused = advance->has_due_waiting = false;
+        advance->has_outbox = advance->is_refused = advance->has_due_waiting = advance->is_costly = false;
         memset(advance->has_more, 0, sizeof(advance->has_more));
         advance->verdict = STORE_FENCED;
         if (!advance_join(op))

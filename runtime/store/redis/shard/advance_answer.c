@@ -218,6 +218,7 @@ void advance_answer(struct redis_call *call, const redisReply *reply)
         shard->is_watched = true;
         self->is_answered = true;
         self->is_listed = bits & BIT_LISTED;
+        advance->is_costly = !self->is_listed;
         if (!self->is_listed)
                 view_forget(shard, VIEW_UNKNOWN);
         for (unsigned lane = 0; lane < LANES; lane++)

@@ -344,7 +344,7 @@ void sqlite_advance(struct sqlite_store *s, struct store_request *request)
         struct store_advance *advance = (struct store_advance *)request;
         struct sqlite_shard_row *shard = shard_write(s, advance->lease.shard);
         advance->tasks_count = advance->controls_count = advance->gone = advance->set_aside = 0;
-        advance->has_outbox = advance->is_refused = advance->has_due_waiting = false;
+        advance->has_outbox = advance->is_refused = advance->has_due_waiting = advance->is_costly = false;
         memset(advance->has_more, 0, sizeof(advance->has_more));
         advance->verdict = STORE_FENCED;
         switch (fence_check(shard, &advance->lease, advance->call)) {
