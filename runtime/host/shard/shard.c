@@ -254,7 +254,8 @@ void shard_acquired(struct shard *s, const struct store_acquire *acquire, uint64
         s->due_ms = acquire->next_due_ms == STORE_NEVER ? STORE_NEVER : now_ms + acquire->next_due_ms;
         if (!s->window.first_epoch)
                 s->window.first_epoch = s->lease.epoch;
-        s->recovered = acquire->is_recovery && s->state != SHARD_LEAVING ? s->limits->seats : 0;
+        s->is_recovery = acquire->is_recovery;
+        s->recovered = s->is_recovery && s->state != SHARD_LEAVING ? s->limits->seats : 0;
         shard_add_page(s, &acquire->page, now_ms);
         if (s->state == SHARD_READING && !acquire->page.has_more)
                 end_reading(s, now_ms);

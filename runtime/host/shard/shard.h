@@ -97,6 +97,7 @@ struct shard {
         uint64_t after_seq; /* READING */
         bool must_reread;   /* read the in-flight table from the start: the store has tasks that we have forgotten */
         uint32_t recovered; /* how many more of a dead owner's tasks may have been running */
+        bool is_recovery;   /* the previous owner did not release the shard: what it had in flight may have started */
 
         struct claimed *ended, *ended_last; /* list of tasks with an outcome that no call has taken yet */
         uint32_t ended_count;

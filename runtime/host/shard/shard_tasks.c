@@ -492,10 +492,10 @@ void shard_trim_tasks(
  * would turn each death into minutes of standstill.  So the tasks run as usual and only note an interruption, at no
  * cost.
  *
- * At the first death that applies to the tasks that may have been running: the first of their keys, in order, as many
- * as a host has seats.  From then on their starts are recorded, so that at the next death it is known which of them
- * were about to run.  Those come back after a delay that grows each time, so that neither a killer nor the innocent in
- * a series of kills (a bad deploy, say) meet the next host at once.
+ * At the first death that applies to the tasks that may have been running: the first of their keys in each lane, in
+ * order, as many as a host has seats.  From then on their starts are recorded, so that at the next death it is known
+ * which of them were about to run.  Those come back after a delay that grows each time, so that neither a killer nor
+ * the innocent in a series of kills (a bad deploy, say) meet the next host at once.
  *
  * A task that was there at HOST_DEATHS_MAX deaths in a row is a suspect: it runs alone, so that the next death involves
  * no other task, and after that its delay keeps growing (retry.c).  No crash is charged: nobody saw why the host
@@ -509,11 +509,25 @@ static struct pending_outcome *host_died(const struct claimed *c)
         return pending;
 }
 
+/* A key's tasks start in order, but while one runs others of a higher lane may be claimed. */
+static bool is_first_of_lane(const struct claimed *c)
+{
+        return !c->prev || STORE_SEQ_LANE(c->prev->seq) != STORE_SEQ_LANE(c->seq);
+}
+
+/* The previous owner may have started it; with ordered batches, several of a key at once. */
+static bool may_have_started(const struct shard *s, const struct claimed *c)
+{
+        return is_first_of_lane(c) || (c->pool < s->routes->pools && s->routes->per_key[c->pool]);
+}
+
 static void note_recovered(struct shard *s, struct claimed **added, uint32_t count, uint64_t now_ms)
 {
         for (uint32_t i = 0; i < count; i++) {
                 struct claimed *c = added[i];
-                if (!c || c->state != CLAIMED_WAITING || c->of->first != c || c->trust >= TRUST_SUSPECT)
+                if (c && s->is_recovery && may_have_started(s, c))
+                        c->may_merge = false;
+                if (!c || c->state != CLAIMED_WAITING || !is_first_of_lane(c) || c->trust >= TRUST_SUSPECT)
                         continue;
                 bool may_have_run = s->recovered && !c->hosts_died;
                 if (c->trust != TRUST_WAS_RUNNING && !may_have_run)

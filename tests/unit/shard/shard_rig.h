@@ -15,10 +15,12 @@
 
 #include "host/shard/shard.h"
 
-#define RIG_TTL_MS    10000
-#define RIG_DRAIN_MS  5000
-#define RIG_PER_KEY   4
-#define RIG_WINDOW    64
+#define RIG_TTL_MS   10000
+#define RIG_DRAIN_MS 5000
+#define RIG_PER_KEY  4
+#define RIG_WINDOW   64
+/* The first seq of the lowest lane; those from 1 on are of the highest. */
+#define LOW_FIRST     ((UINT64_C(1) << STORE_SEQ_LANE_SHIFT) * LANE_LOW + 1)
 #define RIG_LANE_ROOM 16 /* so many of each lane find room whatever the others have */
 
 struct rig {

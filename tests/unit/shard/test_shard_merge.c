@@ -263,6 +263,67 @@ static void what_a_dead_owner_may_have_started_is_not_changed(void **state)
         rig_close(&g);
 }
 
+/* Which keys had a seat is not known: no key's first task is changed, however many there are. */
+static void of_no_key_is_the_first_changed_that_a_dead_owner_had(void **state)
+{
+        (void)state;
+        struct rig g;
+        rig_open(&g);
+        g.limits.can_merge = true;
+        g.limits.seats = 1;
+        send_acquire(&g);
+        g.acquire.is_recovery = true;
+        hand_merge(&g, 1, "j", "a");
+        for (uint64_t seq = 2; seq <= 4; seq++)
+                hand_merge(&g, seq, "k", "a");
+        reply_acquire(&g, STORE_GRANTED, false);
+        send_advance(&g);
+        assert_null(said(&g, 2));
+        assert_merged(&g, 3, 1); /* nothing behind the first can have started */
+        rig_close(&g);
+}
+
+/* While it ran, one of a higher lane was claimed, and comes first now. */
+static void of_no_lane_is_the_first_changed_that_a_dead_owner_had(void **state)
+{
+        (void)state;
+        struct rig g;
+        rig_open(&g);
+        g.limits.can_merge = true;
+        g.limits.seats = 9;
+        send_acquire(&g);
+        g.acquire.is_recovery = true;
+        hand_merge(&g, 1, "k", "a");
+        for (uint64_t seq = LOW_FIRST; seq <= LOW_FIRST + 2; seq++)
+                hand_merge(&g, seq, "k", "a");
+        reply_acquire(&g, STORE_GRANTED, false);
+        send_advance(&g);
+        assert_said(&g, 1, STORE_INTERRUPTED);
+        assert_said(&g, LOW_FIRST, STORE_INTERRUPTED);
+        assert_merged(&g, LOW_FIRST + 1, 1);
+        rig_close(&g);
+}
+
+static void of_a_dead_owners_run_nothing_is_changed(void **state)
+{
+        (void)state;
+        struct rig g;
+        rig_open(&g);
+        rig_serve(&g.routes, 0, "a");
+        g.routes.per_key[0] = 32; /* ordered batches */
+        g.limits.can_merge = true;
+        g.limits.seats = 1;
+        send_acquire(&g);
+        g.acquire.is_recovery = true;
+        for (uint64_t seq = 1; seq <= 3; seq++)
+                hand_merge(&g, seq, "k", "a");
+        reply_acquire(&g, STORE_GRANTED, false);
+        send_advance(&g);
+        assert_int_equal(g.advance.outcomes_count, 1);
+        assert_said(&g, 1, STORE_INTERRUPTED);
+        rig_close(&g);
+}
+
 /* A pool had it, and gave it back: whether it began there is not known here. */
 static void what_a_pool_has_had_is_not_changed(void **state)
 {
@@ -582,6 +643,9 @@ int main(void)
                 cmocka_unit_test(one_that_waits_for_a_seat_is_merged_into_for_as_long),
                 cmocka_unit_test(the_next_owner_merges_anew),
                 cmocka_unit_test(what_a_dead_owner_may_have_started_is_not_changed),
+                cmocka_unit_test(of_no_key_is_the_first_changed_that_a_dead_owner_had),
+                cmocka_unit_test(of_no_lane_is_the_first_changed_that_a_dead_owner_had),
+                cmocka_unit_test(of_a_dead_owners_run_nothing_is_changed),
                 cmocka_unit_test(what_a_pool_has_had_is_not_changed),
                 cmocka_unit_test(what_comes_in_behind_a_retry_is_not_merged),
                 cmocka_unit_test(large_payloads_are_merged_a_call_at_a_time),

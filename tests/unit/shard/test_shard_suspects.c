@@ -181,6 +181,24 @@ static void a_dead_hosts_tasks_are_interrupted_at_no_cost(void **state)
         rig_close(&g);
 }
 
+/* While it ran, one of a higher lane was claimed, and comes first now. */
+static void of_each_lane_the_first_may_have_been_running(void **state)
+{
+        (void)state;
+        struct rig g;
+        recover(&g, 9);
+        hand(&g, 1, "k", "a");
+        hand(&g, 2, "k", "a");
+        hand(&g, LOW_FIRST, "k", "a");
+        hand(&g, LOW_FIRST + 1, "k", "a");
+        reply_acquire(&g, STORE_GRANTED, false);
+        send_advance(&g);
+        assert_int_equal(g.advance.outcomes_count, 2);
+        assert_said(&g, 1, STORE_INTERRUPTED);
+        assert_said(&g, LOW_FIRST, STORE_INTERRUPTED);
+        rig_close(&g);
+}
+
 static void what_was_released_is_not_interrupted(void **state)
 {
         (void)state;
@@ -297,6 +315,7 @@ int main(void)
                 cmocka_unit_test(a_start_of_our_own_is_no_crash),
                 cmocka_unit_test(a_mark_of_one_that_did_not_start_is_taken_back),
                 cmocka_unit_test(a_dead_hosts_tasks_are_interrupted_at_no_cost),
+                cmocka_unit_test(of_each_lane_the_first_may_have_been_running),
                 cmocka_unit_test(what_was_released_is_not_interrupted),
                 cmocka_unit_test(who_did_not_run_when_it_died_again_is_left_out),
                 cmocka_unit_test(four_dead_hosts_in_a_row_make_a_suspect),
