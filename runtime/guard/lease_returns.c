@@ -29,7 +29,7 @@ static void on_withdrawn(struct store_request *request)
 static void withdraw(struct lease_returns *h)
 {
         h->put = (struct store_status_put){ .request.done = on_withdrawn, .kind = (enum store_document)h->withdrawn };
-        memcpy(h->put.nonce, h->list[0].lease.nonce, sizeof(h->put.nonce));
+        memcpy(h->put.nonce, h->nonce, sizeof(h->put.nonce));
         store_status_put(h->store, &h->put);
 }
 
@@ -86,8 +86,9 @@ static void give_back(struct lease_returns *h)
         }
 }
 
-void lease_returns_init(struct lease_returns *h, uint32_t most)
+void lease_returns_init(struct lease_returns *h, const uint8_t nonce[STORE_NONCE_SIZE], uint32_t most)
 {
+        memcpy(h->nonce, nonce, sizeof(h->nonce));
         h->list = memory_zero(most, sizeof(*h->list));
         h->count = h->released = 0;
 }
@@ -102,7 +103,10 @@ void lease_returns_add(struct lease_returns *h, const struct store_lease *lease)
 
 void lease_returns_start(struct lease_returns *h)
 {
-        give_back(h);
+        if (h->count)
+                give_back(h);
+        else
+                withdraw(h);
 }
 
 void lease_returns_free(struct lease_returns *h)

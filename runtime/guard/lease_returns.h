@@ -31,16 +31,18 @@ struct lease_returns {
         uint64_t until_ms; /* when the last of the leases expires: nothing is repeated after that */
         void (*done)(struct lease_returns *returns);
 
+        uint8_t nonce[STORE_NONCE_SIZE]; /* the host's */
         struct lease_return *list;
         uint32_t count, pending, unanswered, released;
         struct store_status_put put; /* removes the host's documents afterwards, one after the other */
         uint32_t withdrawn;
 };
 
-/* Makes room for `most` leases. */
-void lease_returns_init(struct lease_returns *returns, uint32_t most);
+/* Makes room for `most` leases of the host with that nonce. */
+void lease_returns_init(struct lease_returns *returns, const uint8_t nonce[STORE_NONCE_SIZE], uint32_t most);
 void lease_returns_add(struct lease_returns *returns, const struct store_lease *lease);
-/* done() is called once, on the loop, never from inside this call.  At least one lease must have been added. */
+/* Returns the leases, if any, and removes the host's documents.  done() is called once, on the loop, never from inside
+ * this call. */
 void lease_returns_start(struct lease_returns *returns);
 void lease_returns_free(struct lease_returns *returns);
 

@@ -93,14 +93,10 @@ static void on_store_closed(void *self)
         end_session(self);
 }
 
-static void leave_store(struct guard_work *w)
-{
-        store_close(w->store, on_store_closed, w);
-}
-
 static void on_returned(struct lease_returns *returns)
 {
-        leave_store(container_of(returns, struct guard_work, returns));
+        struct guard_work *w = container_of(returns, struct guard_work, returns);
+        store_close(w->store, on_store_closed, w);
 }
 
 static void open_store(struct guard_work *w);
@@ -113,11 +109,9 @@ static void on_again(uv_timer_t *timer)
 /* The host is dead, and the store is open or cannot be opened now. */
 static void give_back(struct guard_work *w)
 {
-        if (w->store && w->returns.count) {
+        if (w->store) {
                 w->returns.store = w->store;
                 lease_returns_start(&w->returns);
-        } else if (w->store) {
-                leave_store(w);
         } else if (w->returns.count && clock_boot_ms() < w->returns.until_ms) {
                 (void)uv_timer_start(&w->timer, on_again, AGAIN_MS, 0);
         } else {
@@ -209,10 +203,10 @@ uint32_t guard_work_release(struct guard_work *w, const struct leases *leases, c
         w->token = token;
         w->is_due = true;
         w->returns = (struct lease_returns){ .timer = &w->timer, .done = on_returned };
-        lease_returns_init(&w->returns, leases->count);
+        lease_returns_init(&w->returns, w->start->nonce, leases->count);
         collect(w, leases);
         (void)uv_timer_stop(&w->timer);
-        if (!w->is_opening && !w->store && w->returns.count)
+        if (!w->is_opening && !w->store)
                 open_store(w);
         else if (!w->is_opening)
                 give_back(w);

@@ -57,7 +57,7 @@ static void on_counted(struct store_request *request)
                 return;
         }
         p->returns = (struct lease_returns){ .store = p->store, .done = on_returned };
-        lease_returns_init(&p->returns, p->count.counted + 1);
+        lease_returns_init(&p->returns, p->run->nonce, p->count.counted);
         for (uint32_t i = 0; i < p->count.counted; i++) {
                 const struct store_counts *c = &p->count.counts[i];
                 struct store_lease lease = { .shard = c->shard, .epoch = c->epoch, .ttl_ms = p->ttl_ms };
@@ -65,10 +65,7 @@ static void on_counted(struct store_request *request)
                 if (c->is_held && c->left_ms && !memcmp(c->holder, lease.nonce, sizeof(lease.nonce)))
                         lease_returns_add(&p->returns, &lease);
         }
-        if (p->returns.count)
-                lease_returns_start(&p->returns);
-        else
-                end_session(p);
+        lease_returns_start(&p->returns);
 }
 
 void predecessor_end(struct predecessor *p)

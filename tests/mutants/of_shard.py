@@ -152,7 +152,7 @@ MUTANTS = [
     ("suspects: of a key only one lane may have run", "runtime/host/shard/shard_tasks.c",
      "return !c->prev || STORE_SEQ_LANE(c->prev->seq) != STORE_SEQ_LANE(c->seq);", "return !c->prev;", [UNIT("shard_suspects")]),
     ("merge: what a pool has had", "runtime/host/shard/shard_tasks.c",
-     "                        c->may_merge = false;\n", "", [UNIT("shard_merge")]),
+     "c->may_merge = false;\n                        return c;", "return c;", [UNIT("shard_merge")]),
     ("merge: what has started", "runtime/host/shard/window.c",
      "!needs.size && !note_has_started(&task->note);", "!needs.size;", [UNIT("shard_merge")]),
     ("merge: what needs a newer Quiver", "runtime/host/shard/window.c",

@@ -51,6 +51,22 @@ def test_a_killed_host_is_not_shown_as_running(host):
     wait_until(lambda: status(host)["members"] == [], "it is gone", seconds=30)
 
 
+def test_a_killed_host_without_shards_is_not_shown_either(quiver, host, tmp_path):
+    """It had no lease that could be returned."""
+    host.configure(shards=1, change=lambda text: named("a")(text).replace('ttl = "1s"', 'ttl = "30s"'), work="").start()
+    wait_until(lambda: [m["state"] for m in status(host)["members"]] == ["running"], "it has the shard")
+    second = Host(quiver, host.plugins, tmp_path / "second")
+    second.folder.mkdir()
+    second.config.write_text(host.config.read_text().replace('name = "a"', 'name = "b"'))
+    try:
+        second.start()
+        wait_until(lambda: len(status(host)["members"]) == 2, "the other stands by")
+        second.kill()
+        wait_until(lambda: [m["name"] for m in status(host)["members"]] == ["a"], "it is gone", seconds=20)
+    finally:
+        second.close()
+
+
 def test_a_name_that_nobody_knows_is_warned_of(host):
     host.configure(shards=2, change=named("host-a"), work="").start()
     wait_until(lambda: status(host)["members"], "the host has said that it is there")
