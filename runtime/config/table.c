@@ -170,8 +170,7 @@ static const struct field window_fields[] = {
         COUNT("tasks", window_config, tasks, "1024", 16, 65536, LIVE, "Claimed tasks of one shard that a host holds."),
         SIZE("bytes", window_config, bytes, "16MiB", 64 * KIB, 1024 * MIB, LIVE, "The same in bytes of payload."),
         COUNT("per_key", window_config, per_key, "16", 1, 65536, LIVE,
-                "Claimed tasks of one key, once a quarter of the window is taken; its further ones wait aside, so that "
-                "it cannot fill the window."),
+                "Claimed tasks of one key; its further ones wait aside, so that one key cannot fill the window."),
 };
 static const struct group window_table = TABLE(window_fields);
 

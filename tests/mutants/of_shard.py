@@ -40,10 +40,6 @@ MUTANTS = [
      "        advance->is_costly = !self->is_listed;\n", "", [CONTRACT("store_redis_many")]),
 
     # --- keys with too many tasks
-    ("excess: from the first on", "runtime/host/shard/shard_excess.c",
-     "        if (!s->window.large_keys || !is_crowded(s))", "        if (!s->window.large_keys)", [UNIT("shard_excess")]),
-    ("excess: bytes do not crowd", "runtime/host/shard/shard_excess.c",
-     "s->window.bytes > s->limits->window_bytes / CROWDED_PART", "false", [UNIT("shard_excess")]),
     ("excess: never while the store is busy", "runtime/host/shard/shard_excess.c",
      "if (goes_on && now_ms < slow_ms)", "if (goes_on)", [UNIT("shard_excess")]),
     ("excess: also of several keys that go on", "runtime/host/shard/shard_excess.c",

@@ -2,23 +2,14 @@
  *
  * A key with many tasks must not fill the window, or tasks of other keys behind them would never be claimed.  But to
  * put a task into its key's side queue and to fetch it from there costs the store as much as claiming and committing
- * ten others, and while a shard has such a key every call of it is dearer.  So nothing goes back while most of the
- * window is free, or while the store is busy and several keys work their tasks off soon: then the tasks behind them are
- * reached sooner by going on. */
+ * ten others, and while a shard has such a key every call of it is dearer.  So nothing goes back while the store is
+ * busy and several keys work their tasks off soon: then the tasks behind them are reached sooner by going on. */
 #include "host/shard/shard_private.h"
 
 #include "base/numbers.h"
 
-/* A window is crowded if it holds more than this part of what it may. */
-#define CROWDED_PART 4
 /* A key works its tasks off soon if its first one was claimed less than this ago. */
 #define SOON_MS 1000
-
-static bool is_crowded(const struct shard *s)
-{
-        return s->window.count > s->limits->window_tasks / CROWDED_PART ||
-               s->window.bytes > s->limits->window_bytes / CROWDED_PART;
-}
 
 /* Returns the newest tasks of the key that are beyond its share. */
 static void return_newest(struct shard *s, struct window_key *key, uint64_t now_ms)
@@ -31,7 +22,7 @@ static void return_newest(struct shard *s, struct window_key *key, uint64_t now_
 void shard_return_excess(struct shard *s, uint64_t now_ms)
 {
         s->excess_ms = STORE_NEVER;
-        if (!s->window.large_keys || !is_crowded(s))
+        if (!s->window.large_keys)
                 return;
         bool goes_on = shard_goes_on(s);
         for (struct window_key *key = window_keys_first(&s->window.keys); key;

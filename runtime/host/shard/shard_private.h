@@ -32,7 +32,7 @@ void shard_trim_tasks(
 void shard_add_page(struct shard *s, const struct store_page *page, uint64_t now_ms);
 /* Returns a task to its key's side queue in the store; the key's own outcomes fetch it again. */
 void shard_divert(struct shard *s, struct claimed *c, uint64_t now_ms);
-/* shard_excess.c: returns what keys have beyond their share, if others need the room; called after each reply that
+/* shard_excess.c: returns what keys have beyond their share, unless they work it off soon; called after each reply that
  * brings tasks.  shard_excess_tick() does the same when s->excess_ms has come. */
 void shard_return_excess(struct shard *s, uint64_t now_ms);
 void shard_excess_tick(struct shard *s, uint64_t now_ms);

@@ -141,7 +141,6 @@ static void a_key_gives_back_what_is_beyond_its_share_the_newest_first(void **st
         (void)state;
         struct rig g;
         rig_open(&g);
-        g.limits.window_tasks = 16; /* a few tasks crowd it */
         own(&g);
         for (uint64_t seq = 1; seq <= RIG_PER_KEY + 3; seq++)
                 hand(&g, seq, "k", "a");
@@ -227,7 +226,6 @@ static void what_was_given_back_is_not_overtaken(void **state)
         (void)state;
         struct rig g;
         rig_open(&g);
-        g.limits.window_tasks = 16;
         own(&g);
         for (uint64_t seq = 1; seq <= RIG_PER_KEY + 1; seq++)
                 hand(&g, seq, "k", "a");

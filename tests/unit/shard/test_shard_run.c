@@ -232,7 +232,6 @@ static void so_many_of_a_key_as_its_handler_asks_for_are_claimed(void **state)
                 struct rig g;
                 open_wide(&g);
                 g.routes.per_key[0] = i ? 8 : 0;
-                g.limits.window_tasks = 40; /* 12 crowd it */
                 hand_many(&g, 1, 12, "k");
                 claim(&g);
                 assert_int_equal(g.shard.ended_count, i ? 4 : 12 - RIG_PER_KEY); /* the rest goes back */
