@@ -476,7 +476,8 @@ struct store_release {
         struct store_request request;
         struct store_lease lease;
         uint64_t call;
-        bool is_death; /* by a guard: the lease ends now, and the next owner gets is_recovery */
+        bool is_death; /* the lease ends now, and the next owner gets is_recovery: by a guard, or by who got it for a
+                          moment */
 
         enum store_verdict verdict;
 };

@@ -145,6 +145,8 @@ MUTANTS = [
      "                if (c && s->is_recovery && may_have_started(s, c))\n                        c->may_merge = false;\n", "", [UNIT("shard_merge")]),
     ("merge: a dead owner's run", "runtime/host/shard/shard_tasks.c",
      " || (c->pool < s->routes->pools && s->routes->per_key[c->pool])", "", [UNIT("shard_merge")]),
+    ("suspects: who had it for a moment says nothing", "runtime/host/shard/shard.c",
+     ", .is_death = s->passes_on }", " }", [UNIT("shard_suspects")]),
     ("suspects: of a key only one lane may have run", "runtime/host/shard/shard_tasks.c",
      "return !c->prev || STORE_SEQ_LANE(c->prev->seq) != STORE_SEQ_LANE(c->seq);", "return !c->prev;", [UNIT("shard_suspects")]),
     ("merge: what a pool has had", "runtime/host/shard/shard_tasks.c",

@@ -206,7 +206,7 @@ void shard_fill_fires(struct shard *s, struct store_fires *fires, uint64_t now_m
 void shard_fill_release(struct shard *s, struct store_release *release, uint64_t now_ms)
 {
         begin_call(s, SHARD_CALL_RELEASE, now_ms);
-        *release = (struct store_release){ .lease = s->lease, .call = s->call + 1 };
+        *release = (struct store_release){ .lease = s->lease, .call = s->call + 1, .is_death = s->passes_on };
 }
 
 /* --- replies --- */
@@ -255,6 +255,7 @@ void shard_acquired(struct shard *s, const struct store_acquire *acquire, uint64
         if (!s->window.first_epoch)
                 s->window.first_epoch = s->lease.epoch;
         s->is_recovery = acquire->is_recovery;
+        s->passes_on = s->is_recovery && s->state == SHARD_LEAVING;
         s->recovered = s->is_recovery && s->state != SHARD_LEAVING ? s->limits->seats : 0;
         shard_add_page(s, &acquire->page, now_ms);
         if (s->state == SHARD_READING && !acquire->page.has_more)

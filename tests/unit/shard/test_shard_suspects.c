@@ -199,6 +199,23 @@ static void of_each_lane_the_first_may_have_been_running(void **state)
         rig_close(&g);
 }
 
+/* Granted when it had to leave already: it says nothing of the tasks, so the next owner has to. */
+static void who_gets_a_dead_hosts_shard_for_a_moment_passes_that_on(void **state)
+{
+        (void)state;
+        for (unsigned is_recovery = 0; is_recovery < 2; is_recovery++) {
+                struct rig g;
+                recover(&g, 2);
+                g.acquire.is_recovery = is_recovery;
+                shard_unassign(&g.shard, g.now_ms);
+                hand(&g, 1, "k", "a");
+                reply_acquire(&g, STORE_GRANTED, false);
+                send_release(&g);
+                assert_int_equal(g.release.is_death, is_recovery);
+                rig_close(&g);
+        }
+}
+
 static void what_was_released_is_not_interrupted(void **state)
 {
         (void)state;
@@ -316,6 +333,7 @@ int main(void)
                 cmocka_unit_test(a_mark_of_one_that_did_not_start_is_taken_back),
                 cmocka_unit_test(a_dead_hosts_tasks_are_interrupted_at_no_cost),
                 cmocka_unit_test(of_each_lane_the_first_may_have_been_running),
+                cmocka_unit_test(who_gets_a_dead_hosts_shard_for_a_moment_passes_that_on),
                 cmocka_unit_test(what_was_released_is_not_interrupted),
                 cmocka_unit_test(who_did_not_run_when_it_died_again_is_left_out),
                 cmocka_unit_test(four_dead_hosts_in_a_row_make_a_suspect),
