@@ -1,23 +1,5 @@
 /* Which of a shard's claimed tasks become one, and when. */
-#include "shard_rig.h"
-
-static void merge_open(struct rig *g)
-{
-        rig_open(g);
-        g->limits.can_merge = true;
-        own(g);
-}
-
-/* One more for the next reply that may be merged. */
-static struct store_task *hand_merge(struct rig *g, uint64_t seq, const char *key, const char *handler)
-{
-        struct store_task *t = hand(g, seq, key, handler);
-        t->envelope.key = t->key;
-        t->envelope.is_merge = true;
-        t->envelope.payload = seq == 1 ? SPAN_TEXT("one") : seq == 2 ? SPAN_TEXT("two") : SPAN_TEXT("the last");
-        t->envelope.headers = seq == 1 ? SPAN_TEXT("header.of:one\n") : SPAN_TEXT("header.of:last\n");
-        return t;
-}
+#include "merge_rig.h"
 
 /* A call that brings one more of key k for handler a that may be merged. */
 static void bring(struct rig *g, uint64_t seq)
@@ -52,16 +34,6 @@ static void tell(struct rig *g)
 {
         send_advance(g);
         reply_advance(g, STORE_OK);
-}
-
-static void assert_merged(const struct rig *g, uint64_t into, uint32_t count)
-{
-        const struct store_outcome *o = said(g, into);
-        assert_non_null(o);
-        assert_int_equal(o->kind, STORE_MERGE);
-        assert_int_equal(o->merged_count, count);
-        for (uint32_t i = 0; i < count; i++)
-                assert_true(o->merged[i].seq > (i ? o->merged[i - 1].seq : into));
 }
 
 static void the_first_waits_until_it_is_durable_and_gets_the_last_payload(void **state)
@@ -240,87 +212,6 @@ static void the_next_owner_merges_anew(void **state)
         reply_acquire(&g, STORE_GRANTED, false);
         send_advance(&g);
         assert_merged(&g, 1, 1);
-        rig_close(&g);
-}
-
-/* It may have been running when its owner died, though nothing says so. */
-static void what_a_dead_owner_may_have_started_is_not_changed(void **state)
-{
-        (void)state;
-        struct rig g;
-        rig_open(&g);
-        g.limits.can_merge = true;
-        g.limits.seats = 1;
-        send_acquire(&g);
-        g.acquire.is_recovery = true;
-        hand_merge(&g, 1, "k", "a");
-        reply_acquire(&g, STORE_GRANTED, false);
-        send_advance(&g);
-        assert_said(&g, 1, STORE_INTERRUPTED);
-        hand_merge(&g, 2, "k", "a");
-        reply_advance(&g, STORE_OK);
-        assert_int_equal(g.shard.ended_count, 0);
-        rig_close(&g);
-}
-
-/* Which keys had a seat is not known: no key's first task is changed, however many there are. */
-static void of_no_key_is_the_first_changed_that_a_dead_owner_had(void **state)
-{
-        (void)state;
-        struct rig g;
-        rig_open(&g);
-        g.limits.can_merge = true;
-        g.limits.seats = 1;
-        send_acquire(&g);
-        g.acquire.is_recovery = true;
-        hand_merge(&g, 1, "j", "a");
-        for (uint64_t seq = 2; seq <= 4; seq++)
-                hand_merge(&g, seq, "k", "a");
-        reply_acquire(&g, STORE_GRANTED, false);
-        send_advance(&g);
-        assert_null(said(&g, 2));
-        assert_merged(&g, 3, 1); /* nothing behind the first can have started */
-        rig_close(&g);
-}
-
-/* While it ran, one of a higher lane was claimed, and comes first now. */
-static void of_no_lane_is_the_first_changed_that_a_dead_owner_had(void **state)
-{
-        (void)state;
-        struct rig g;
-        rig_open(&g);
-        g.limits.can_merge = true;
-        g.limits.seats = 9;
-        send_acquire(&g);
-        g.acquire.is_recovery = true;
-        hand_merge(&g, 1, "k", "a");
-        for (uint64_t seq = LOW_FIRST; seq <= LOW_FIRST + 2; seq++)
-                hand_merge(&g, seq, "k", "a");
-        reply_acquire(&g, STORE_GRANTED, false);
-        send_advance(&g);
-        assert_said(&g, 1, STORE_INTERRUPTED);
-        assert_said(&g, LOW_FIRST, STORE_INTERRUPTED);
-        assert_merged(&g, LOW_FIRST + 1, 1);
-        rig_close(&g);
-}
-
-static void of_a_dead_owners_run_nothing_is_changed(void **state)
-{
-        (void)state;
-        struct rig g;
-        rig_open(&g);
-        rig_serve(&g.routes, 0, "a");
-        g.routes.per_key[0] = 32; /* ordered batches */
-        g.limits.can_merge = true;
-        g.limits.seats = 1;
-        send_acquire(&g);
-        g.acquire.is_recovery = true;
-        for (uint64_t seq = 1; seq <= 3; seq++)
-                hand_merge(&g, seq, "k", "a");
-        reply_acquire(&g, STORE_GRANTED, false);
-        send_advance(&g);
-        assert_int_equal(g.advance.outcomes_count, 1);
-        assert_said(&g, 1, STORE_INTERRUPTED);
         rig_close(&g);
 }
 
@@ -642,10 +533,6 @@ int main(void)
                 cmocka_unit_test(a_stream_of_tasks_does_not_keep_the_first_from_starting),
                 cmocka_unit_test(one_that_waits_for_a_seat_is_merged_into_for_as_long),
                 cmocka_unit_test(the_next_owner_merges_anew),
-                cmocka_unit_test(what_a_dead_owner_may_have_started_is_not_changed),
-                cmocka_unit_test(of_no_key_is_the_first_changed_that_a_dead_owner_had),
-                cmocka_unit_test(of_no_lane_is_the_first_changed_that_a_dead_owner_had),
-                cmocka_unit_test(of_a_dead_owners_run_nothing_is_changed),
                 cmocka_unit_test(what_a_pool_has_had_is_not_changed),
                 cmocka_unit_test(what_comes_in_behind_a_retry_is_not_merged),
                 cmocka_unit_test(large_payloads_are_merged_a_call_at_a_time),
