@@ -76,7 +76,7 @@ endif
 ifeq ($(SAN),fuzz)
 LIB_SRC  := $(wildcard runtime/base/*.c runtime/base/*/*.c runtime/config/*.c runtime/ring/*.c runtime/task/*.c runtime/id/*.c runtime/worker/*.c runtime/client/http_answer.c runtime/client/work_json.c runtime/host/last_run.c runtime/store/*.c \
               runtime/store/*/*.c runtime/store/*/*/*.c runtime/coord/*.c runtime/host/membership/assign*.c runtime/host/membership/*_doc.c) runtime/host/membership/load.c \
-            $(addprefix runtime/coord/local/,log.c replica.c tree.c) $(addprefix runtime/host/shard/,window.c window_keys.c pending_outcome.c) $(addprefix runtime/trace/,context.c headers.c otlp.c export.c) $(addprefix runtime/host/lend/,lend_message.c seat_outcome.c) \
+            $(addprefix runtime/coord/local/,log.c replica.c tree.c) $(addprefix runtime/host/shard/,claimed.c window.c window_keys.c pending_outcome.c) $(addprefix runtime/trace/,context.c headers.c otlp.c export.c) $(addprefix runtime/host/lend/,lend_message.c seat_outcome.c) \
             $(addprefix runtime/coord/redis/,op.c reply.c request.c session.c watch.c) $(filter-out %/open.c %/end_session.c,$(wildcard runtime/coord/etcd/*.c)) runtime/cli/dump/dump_read.c $(wildcard runtime/redis/*.c) runtime/http/reader.c runtime/http/json_line.c runtime/http/json_line_value.c \
               $(wildcard runtime/view/*.c) $(addprefix runtime/look/,look.c limit_act.c results_act.c status_look.c) runtime/host/report/done_document.c runtime/host/shard/done_tasks.c \
               $(addprefix runtime/host/pool/,line_reader.c oom.c stderr_tail.c)

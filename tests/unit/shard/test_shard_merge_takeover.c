@@ -76,6 +76,23 @@ static void of_a_dead_owners_run_nothing_is_changed(void **state)
         rig_close(&g);
 }
 
+/* Its start is being recorded, because a host has died with it: from then on it may have started. */
+static void what_is_marked_as_starting_is_not_changed(void **state)
+{
+        (void)state;
+        struct rig g;
+        merge_open(&g);
+        hand_merge(&g, 1, "k", "a")->note.events = SPAN_TEXT("event:1 interruption its host died\n");
+        claim(&g);
+        assert_null(next(&g));
+        send_advance(&g);
+        assert_said(&g, 1, STORE_START);
+        hand_merge(&g, 2, "k", "a");
+        reply_advance(&g, STORE_OK);
+        assert_int_equal(g.shard.ended_count, 0);
+        rig_close(&g);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -83,6 +100,7 @@ int main(void)
                 cmocka_unit_test(of_no_key_is_the_first_changed_that_a_dead_owner_had),
                 cmocka_unit_test(of_no_lane_is_the_first_changed_that_a_dead_owner_had),
                 cmocka_unit_test(of_a_dead_owners_run_nothing_is_changed),
+                cmocka_unit_test(what_is_marked_as_starting_is_not_changed),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
