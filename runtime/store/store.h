@@ -476,8 +476,9 @@ struct store_release {
         struct store_request request;
         struct store_lease lease;
         uint64_t call;
-        bool is_death; /* the lease ends now, and the next owner gets is_recovery: by a guard, or by who got it for a
-                          moment */
+        /* The lease ends now, but the shard counts as not released: the next owner gets is_recovery.  Said by a guard,
+         * and by an owner that was granted a dead host's shard when it had to leave already. */
+        bool is_death;
 
         enum store_verdict verdict;
 };
