@@ -416,7 +416,7 @@ int store_task_place(const struct store *store, uint32_t shard, struct arena_chu
                 return error_set(error, -EXDEV, "key: belongs to shard %u of %u, was pushed to shard %u",
                         shard_of_key(e->key, store->shards), store->shards, shard);
         if (e->id.size)
-                (void)task_id_check(e->id, &id_shard, NULL);
+                (void)task_id_shard(e->id, &id_shard);
         if (id_shard != shard)
                 return error_set(error, -EXDEV, "id: ends in shard %u, was pushed to shard %u", id_shard, shard);
         e->lane = STORE_SEQ_LANE(task->seq);

@@ -12,13 +12,8 @@ static const bool is_good[256] = {
         ['a' ... 'z'] = true, ['A' ... 'Z'] = true, ['0' ... '9'] = true, ['.'] = true, ['_'] = true, ['-'] = true
 };
 
-int task_id_check(struct span id, uint32_t *ret_shard, struct error *error)
+int task_id_shard(struct span id, uint32_t *ret_shard)
 {
-        if (!id.size || id.size > TASK_ID_MAX)
-                return error_set(error, -EINVAL, "id: %zu bytes, 3 to %u are allowed", id.size, TASK_ID_MAX);
-        for (size_t i = 0; i < id.size; i++)
-                if (!is_good[(unsigned char)id.data[i]])
-                        return error_set(error, -EINVAL, "id: only letters, digits, . _ and - are allowed");
         size_t at = id.size;
         uint32_t shard = 0;
         uint32_t scale = 1;
@@ -28,6 +23,20 @@ int task_id_check(struct span id, uint32_t *ret_shard, struct error *error)
         }
         bool has_zero = at < id.size && id.data[at] == '0' && id.size - at > 1;
         if (at == id.size || at < 2 || id.data[at - 1] != '-' || shard >= SHARDS_MAX || has_zero)
+                return -EINVAL;
+        *ret_shard = shard;
+        return 0;
+}
+
+int task_id_check(struct span id, uint32_t *ret_shard, struct error *error)
+{
+        uint32_t shard;
+        if (!id.size || id.size > TASK_ID_MAX)
+                return error_set(error, -EINVAL, "id: %zu bytes, 3 to %u are allowed", id.size, TASK_ID_MAX);
+        for (size_t i = 0; i < id.size; i++)
+                if (!is_good[(unsigned char)id.data[i]])
+                        return error_set(error, -EINVAL, "id: only letters, digits, . _ and - are allowed");
+        if (task_id_shard(id, &shard))
                 return error_set(
                         error, -EINVAL, "id: does not end in - and a shard's number (0 to %u)", SHARDS_MAX - 1);
         if (ret_shard)

@@ -12,6 +12,8 @@
 /* Checks an id: letters, digits, `.`, `_`, `-`, then `-` and a shard below SHARDS_MAX; at most TASK_ID_MAX bytes in
  * all. 0, or -EINVAL with the text set.  ret_shard may be NULL. */
 int task_id_check(struct span id, uint32_t *ret_shard, struct error *error);
+/* The shard that an id ends in, whatever stands before that: for ids that were checked already. 0 or -EINVAL. */
+int task_id_shard(struct span id, uint32_t *ret_shard);
 
 /* Makes a new id: 9 characters of time, 11 random ones (55 bits), the shard.  NUL-terminated; returns its length.  Any
  * thread. */
