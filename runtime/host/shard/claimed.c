@@ -54,9 +54,11 @@ struct claimed *claimed_copy(const struct store_task *task, uint32_t pool)
         c->crashes = task->note.crashes;
         c->interruptions = task->note.interruptions;
         c->laters = task->note.laters;
-        c->hosts_died = count_latest(task->note.events, SPAN_TEXT(HOST_DIED));
-        c->silences = count_latest(task->note.events, SPAN_TEXT(WORKER_SILENT));
-        c->is_for_owner = count_latest(task->note.events, SPAN_TEXT(SEAT_FAILED)) > 0;
+        if (task->note.events.size) {
+                c->hosts_died = count_latest(task->note.events, SPAN_TEXT(HOST_DIED));
+                c->silences = count_latest(task->note.events, SPAN_TEXT(WORKER_SILENT));
+                c->is_for_owner = count_latest(task->note.events, SPAN_TEXT(SEAT_FAILED)) > 0;
+        }
         c->may_merge = e->is_merge && e->key.size && !needs.size && !note_has_started(&task->note);
         c->debounce_ms = e->debounce_ms;
         c->is_debounced = task->note.is_debounced;
