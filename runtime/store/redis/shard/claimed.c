@@ -10,7 +10,7 @@
 void claimed_init(struct redis_claim *c, struct redis_op *op, uint32_t shard, uint32_t room, uint64_t now_ms)
 {
         *c = (struct redis_claim){ .shard = shard, .room = room, .now_ms = now_ms };
-        c->tasks = arena_take(request_arena(op->request), room * sizeof(*c->tasks));
+        c->tasks = arena_room(request_arena(op->request), room * sizeof(*c->tasks)); /* store_task_read() fills them */
 }
 
 static void aside_add(struct redis_claim *c, uint64_t seq, uint64_t due_ms, struct span reason, struct span text)
