@@ -323,6 +323,8 @@ static void check_outcome(struct store_request *request, const struct store_outc
 {
         if ((unsigned)outcome->kind > STORE_MOVE || (unsigned)outcome->cost >= COSTS)
                 request_refuse(request, "unknown outcome");
+        if (outcome->kind == STORE_DIVERT && outcome->cost != COST_NONE && outcome->cost != COST_INTERRUPTION)
+                request_refuse(request, "a diverted task costs nothing, or an interruption");
         if (outcome->cost == COST_LATER && outcome->kind != STORE_RETRY)
                 request_refuse(request, "LATER is a cost of RETRY only");
         if (outcome->cost == COST_LATER)

@@ -322,7 +322,7 @@ enum store_outcome_kind {
         STORE_RETRY,  /* parks the key for delay_ms; the task stays its head */
         STORE_HOLD,   /* the key waits for a person; the task stays its head */
         STORE_DEAD,   /* kept among the dead, with `reason` */
-        STORE_DIVERT, /* not started: goes to its key's side queue, at its place; costs nothing.  If it is the first
+        STORE_DIVERT, /* not started by this owner: goes to its key's side queue, at its place.  If it is the first
                          there, its key waits for `name`, or for delay_ms; a parked or held key stays so */
         STORE_START, /* about to run at `holder`: recorded durably; stays in flight.  The next outcome other than DIVERT
                         or CHECKPOINT clears the record */
@@ -341,7 +341,8 @@ enum store_outcome_kind {
 struct store_outcome {
         enum store_outcome_kind kind;
         struct store_ref task;
-        enum task_cost cost; /* RETRY, HOLD, DEAD, INTERRUPTED; COST_LATER comes with RETRY only */
+        enum task_cost cost; /* RETRY, HOLD, DEAD, INTERRUPTED; COST_LATER comes with RETRY only.  DIVERT: nothing, or
+                                COST_INTERRUPTION: an earlier owner may have started it, which nothing says yet */
         struct span reason;  /* DIVERT: why its key waits, if not for its share; RETRY: the same, before the error;
                                 DEAD, HOLD: one word ("rejected", "exhausted", "crashed", "cancelled") */
         struct span error;   /* for the history */

@@ -255,7 +255,7 @@ void shard_acquired(struct shard *s, const struct store_acquire *acquire, uint64
         if (!s->window.first_epoch)
                 s->window.first_epoch = s->lease.epoch;
         s->is_recovery = acquire->is_recovery;
-        s->passes_on = s->is_recovery && s->state == SHARD_LEAVING;
+        s->passes_on = (s->is_recovery || s->has_lost) && s->state == SHARD_LEAVING;
         s->recovered = s->is_recovery && s->state != SHARD_LEAVING ? s->limits->seats : 0;
         shard_add_page(s, &acquire->page, now_ms);
         if (s->state == SHARD_READING && !acquire->page.has_more)

@@ -98,7 +98,8 @@ struct shard {
         bool must_reread;   /* read the in-flight table from the start: the store has tasks that we have forgotten */
         uint32_t recovered; /* how many more of a dead owner's tasks may have been running */
         bool is_recovery;   /* the previous owner did not release the shard: what it had in flight may have started */
-        bool passes_on;     /* the same, and it was granted while leaving: the next owner has to know, too */
+        bool has_lost;      /* we had it once and lost its lease: what we find in flight may have started here */
+        bool passes_on;     /* one of both, and it was granted while leaving: the next owner has to know, too */
 
         struct claimed *ended, *ended_last; /* list of tasks with an outcome that no call has taken yet */
         uint32_t ended_count;

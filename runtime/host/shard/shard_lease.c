@@ -298,6 +298,7 @@ void shard_lease_lost(struct shard *s)
 {
         bool is_to_stay = s->state != SHARD_LEAVING && !s->is_moving;
         s->fenced++;
+        s->has_lost |= s->starts > 0;
         shard_lease_let_go(s, SHARD_AWAY);
         /* Seek again under the latest assigned epoch: the lost lease's epoch may be too old by now. */
         if (is_to_stay && s->state == SHARD_AWAY)

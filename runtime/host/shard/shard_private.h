@@ -1,10 +1,14 @@
 /* shard_private.h: what the shard's files share: shard.c (calls and replies), shard_tasks.c (the life of claimed
- * tasks), shard_excess.c (which of them go back), shard_merge.c (merging them), shard_run.c (several of a key in one
- * call), shard_lease.c (the lease) and shard_pace.c (when to call). */
+ * tasks), shard_recovery.c (what the last owner had in flight), shard_excess.c (which of them go back), shard_merge.c
+ * (merging them), shard_run.c (several of a key in one call), shard_lease.c (the lease) and shard_pace.c (when to
+ * call). */
 #ifndef QUIVER_HOST_SHARD_SHARD_PRIVATE_H
 #define QUIVER_HOST_SHARD_SHARD_PRIVATE_H
 
 #include "host/shard/shard.h"
+
+/* In the history of a task that could be merged and was in flight when the shard's lease was lost. */
+#define SHARD_MAY_HAVE_RUN "it may have been running when its host lost the shard"
 
 /* Handles the reply to an acquire.  True: granted, and the in-flight table has to be read. */
 bool shard_lease_answered(struct shard *s, const struct store_acquire *acquire, uint64_t now_ms);
@@ -28,10 +32,12 @@ uint64_t shard_lease_due_ms(const struct shard *s);
 struct claimed **shard_add_tasks(struct shard *s, const struct store_task *tasks, uint32_t count, uint64_t now_ms);
 void shard_trim_tasks(
         struct shard *s, struct claimed **added, const struct store_task *tasks, uint32_t count, uint64_t now_ms);
-/* Adds a page of the in-flight table, and trims it. */
+/* shard_recovery.c: adds a page of the in-flight table, and trims it. */
 void shard_add_page(struct shard *s, const struct store_page *page, uint64_t now_ms);
 /* Returns a task to its key's side queue in the store; the key's own outcomes fetch it again. */
 void shard_divert(struct shard *s, struct claimed *c, uint64_t now_ms);
+/* Returns all of the key's waiting tasks. */
+void shard_divert_rest(struct shard *s, struct window_key *key, uint64_t now_ms);
 /* shard_excess.c: returns what keys have beyond their share, unless they work it off soon; called after each reply that
  * brings tasks.  shard_excess_tick() does the same when s->excess_ms has come. */
 void shard_return_excess(struct shard *s, uint64_t now_ms);

@@ -1,5 +1,4 @@
-/* shard_tasks.c: the life of a shard's claimed tasks: they start, end, go back to the store, are cancelled, or are
- * recovered from an owner that died. */
+/* shard_tasks.c: the life of a shard's claimed tasks: they start, end, go back to the store, or are cancelled. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +9,6 @@
 
 /* Delay before a key is claimed again whose name cannot be waited for in the store. */
 #define UNSERVED_MS 5000
-/* Delay of a task after the second host has died with it; each further death makes it four times as long. */
-#define DIED_AGAIN_MS UINT64_C(250)
 
 void shard_end_task(struct shard *s, struct claimed *c, struct pending_outcome *pending, uint64_t now_ms)
 {
@@ -19,6 +16,10 @@ void shard_end_task(struct shard *s, struct claimed *c, struct pending_outcome *
         /* Every other outcome means that the task has started or may have. */
         c->may_merge &= pending->outcome.kind == STORE_MERGE;
         if (pending->outcome.kind == STORE_DIVERT) {
+                if (c->is_unrecorded) {
+                        pending->outcome.cost = COST_INTERRUPTION;
+                        pending->outcome.error = SPAN_TEXT(SHARD_MAY_HAVE_RUN);
+                }
                 /* Divert before other outcomes: one that refills its key must find this task in the side queue. */
                 window_divert(&s->window, c);
                 /* A merge under way behind it will make its task ready, which must not overtake this one. */
@@ -37,6 +38,7 @@ void shard_end_task(struct shard *s, struct claimed *c, struct pending_outcome *
                         s->ended = c;
                 s->ended_last = c;
         }
+        c->is_unrecorded = false;
         if (!s->ended_count++)
                 s->ended_ms = now_ms;
         /* A task behind it, a person or a timer waits for this outcome: send it soon. */
@@ -59,7 +61,7 @@ static void take_mark_back(struct shard *s, struct claimed *c, uint64_t now_ms)
         shard_end_task(s, c, pending, now_ms);
 }
 
-static void divert_rest(struct shard *s, struct window_key *key, uint64_t now_ms)
+void shard_divert_rest(struct shard *s, struct window_key *key, uint64_t now_ms)
 {
         window_bar(&s->window, key);
         for (struct claimed *c = key->first; c; c = c->next)
@@ -216,7 +218,7 @@ void shard_ended(struct shard *s, struct claimed *c, struct pending_outcome *pen
         }
         shard_end_task(s, c, pending, now_ms);
         if (kind == STORE_RETRY || kind == STORE_HOLD)
-                divert_rest(s, c->of, now_ms);
+                shard_divert_rest(s, c->of, now_ms);
         shard_lease_call_ended(s, started_ms, now_ms);
 }
 
@@ -277,7 +279,7 @@ void shard_obey(struct shard *s, const struct store_control *control, uint64_t n
         if (control->verb == CONTROL_HOLD) {
                 struct window_key *key = window_key(&s->window, control->key);
                 if (key)
-                        divert_rest(s, key, now_ms);
+                        shard_divert_rest(s, key, now_ms);
                 return;
         }
         bool is_about_task = control->verb == CONTROL_CANCEL || control->verb == CONTROL_MOVE;
@@ -476,7 +478,7 @@ void shard_trim_tasks(
                 if (!c || c->state != CLAIMED_WAITING)
                         continue;
                 if (tasks[i].is_key_waiting)
-                        divert_rest(s, c->of, now_ms);
+                        shard_divert_rest(s, c->of, now_ms);
                 else if (is_busy_elsewhere(s, &tasks[i]))
                         divert_busy(s, c, tasks[i].busy_ms, now_ms);
                 else if (c->pool >= s->window.pools)
@@ -485,68 +487,4 @@ void shard_trim_tasks(
                         shard_divert(s, c, now_ms);
         }
         shard_return_excess(s, now_ms);
-}
-
-/* The previous owner died, and some of its tasks may have been running.  Hosts run no plugin code, so a task is hardly
- * ever the cause, and most of an in-flight table had not even started; running all of it one by one in fresh processes
- * would turn each death into minutes of standstill.  So the tasks run as usual and only note an interruption, at no
- * cost.
- *
- * At the first death that applies to the tasks that may have been running: the first of their keys in each lane, in
- * order, as many as a host has seats.  From then on their starts are recorded, so that at the next death it is known
- * which of them were about to run.  Those come back after a delay that grows each time, so that neither a killer nor
- * the innocent in a series of kills (a bad deploy, say) meet the next host at once.
- *
- * A task that was there at HOST_DEATHS_MAX deaths in a row is a suspect: it runs alone, so that the next death involves
- * no other task, and after that its delay keeps growing (retry.c).  No crash is charged: nobody saw why the host
- * died. */
-static struct pending_outcome *host_died(const struct claimed *c)
-{
-        bool is_first = c->hosts_died == 1;
-        struct pending_outcome *pending =
-                pending_outcome_new(is_first ? STORE_INTERRUPTED : STORE_RETRY, COST_INTERRUPTION, HOST_DIED);
-        pending->outcome.delay_ms = is_first ? 0 : DIED_AGAIN_MS << 2 * (c->hosts_died - 2);
-        return pending;
-}
-
-/* A key's tasks start in order, but while one runs others of a higher lane may be claimed. */
-static bool is_first_of_lane(const struct claimed *c)
-{
-        return !c->prev || STORE_SEQ_LANE(c->prev->seq) != STORE_SEQ_LANE(c->seq);
-}
-
-/* The previous owner may have started it; with ordered batches, several of a key at once. */
-static bool may_have_started(const struct shard *s, const struct claimed *c)
-{
-        return is_first_of_lane(c) || (c->pool < s->routes->pools && s->routes->per_key[c->pool]);
-}
-
-static void note_recovered(struct shard *s, struct claimed **added, uint32_t count, uint64_t now_ms)
-{
-        for (uint32_t i = 0; i < count; i++) {
-                struct claimed *c = added[i];
-                if (c && s->is_recovery && may_have_started(s, c))
-                        c->may_merge = false;
-                if (!c || c->state != CLAIMED_WAITING || !is_first_of_lane(c) || c->trust >= TRUST_SUSPECT)
-                        continue;
-                bool may_have_run = s->recovered && !c->hosts_died;
-                if (c->trust != TRUST_WAS_RUNNING && !may_have_run)
-                        continue;
-                if (may_have_run)
-                        s->recovered--;
-                c->hosts_died++;
-                shard_end_task(s, c, host_died(c), now_ms);
-                if (c->hosts_died > 1)
-                        divert_rest(s, c->of, now_ms);
-        }
-}
-
-void shard_add_page(struct shard *s, const struct store_page *page, uint64_t now_ms)
-{
-        struct claimed **added = shard_add_tasks(s, page->tasks, page->tasks_count, now_ms);
-        shard_trim_tasks(s, added, page->tasks, page->tasks_count, now_ms);
-        note_recovered(s, added, page->tasks_count, now_ms);
-        free(added);
-        if (page->tasks_count)
-                s->after_seq = page->tasks[page->tasks_count - 1].seq;
 }

@@ -60,6 +60,7 @@ struct claimed {
         bool is_limited;      /* waits for shares of limits (host/limit) */
         bool is_for_owner;    /* a borrowed seat failed with it: its next start is at its owner */
         bool may_merge;       /* may be merged with its neighbours: it asks for that and was never started */
+        bool is_unrecorded;   /* it would be mergeable, but may have started, which the store does not know yet */
         bool is_debounced;    /* it has already waited in the store for others to join it */
         bool is_to_go_back;   /* must go back to the store after a merge: an earlier task of its key went back */
         bool has_saved;       /* the store does not have `checkpoint` yet */

@@ -198,7 +198,7 @@ bool model_requeue(struct model *m, unsigned number)
         struct model_task *t = model_find(m, number);
         if (!t || t->state != MODEL_DEAD)
                 return false;
-        t->attempts = 0;
+        t->attempts = t->interruptions = 0;
         clear_start(t);
         enter_log(m, t);
         return true;
@@ -294,6 +294,7 @@ static void aside(struct model *m, struct model_task *t, const struct model_outc
                 clear_start(t);
         }
         t->is_debounced |= o->is_debounce;
+        t->interruptions += o->is_interruption;
         t->state = MODEL_PARKED;
         if (o->kind == STORE_HOLD) {
                 k->state = KEY_HELD;
@@ -308,7 +309,7 @@ static void aside(struct model *m, struct model_task *t, const struct model_outc
 
 static bool can_merge(const struct model_task *t)
 {
-        return t->state == MODEL_FLIGHT && t->may_merge && !t->attempts && !t->holder;
+        return t->state == MODEL_FLIGHT && t->may_merge && !t->attempts && !t->interruptions && !t->holder;
 }
 
 unsigned model_next_to_merge(struct model *m, unsigned number)

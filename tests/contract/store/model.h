@@ -23,6 +23,7 @@ struct model_task {
         uint64_t due_ms;
         uint64_t arrival; /* among the delayed, or the dead */
         unsigned attempts;
+        unsigned interruptions;
         unsigned holder;   /* who its recorded start is of; 0: none */
         uint64_t until_ms; /* until when nobody else may start it */
         bool may_merge;
@@ -90,6 +91,7 @@ struct model_outcome {
         unsigned refill;
         unsigned follow_up;           /* DONE: a new task of the same key with this number; 0: none */
         bool is_debounce;             /* DIVERT */
+        bool is_interruption;         /* DIVERT: an earlier owner may have started it */
         unsigned merged[MODEL_MERGE]; /* MERGE, in order */
         unsigned merged_count;
         bool is_one_gone; /* MERGE: one of them is not in flight, so nothing happens */

@@ -172,6 +172,27 @@ static void attempts_crashes_and_interruptions_are_counted_apart(void **state)
         assert_true(span_is(event_at(note, 4).kind, T("waited")));
 }
 
+/* Its owner did not start it, but an earlier one may have. */
+static void a_diverted_task_keeps_what_it_says_of_an_interruption(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        struct store_advance a = first_task(w, &o, "k");
+        struct store_outcome outcome = divert(&a.tasks[0]);
+        outcome.delay_ms = 0;
+        outcome.cost = COST_INTERRUPTION;
+        outcome.error = T("perhaps");
+        (void)settle(w, &o, outcome);
+        a = claim(w, &o, 1);
+        assert_int_equal(a.tasks_count, 1);
+        assert_int_equal(a.tasks[0].note.interruptions, 1);
+        assert_true(span_is(event_at(&a.tasks[0].note, 0).kind, T("interruption")));
+        assert_true(span_is(event_at(&a.tasks[0].note, 0).text, T("perhaps")));
+        outcome = divert(&a.tasks[0]);
+        outcome.cost = COST_ATTEMPT;
+        assert_int_equal(advance_call(w, &o, o.call + 1, &outcome, 1, 0).request.status, -EINVAL);
+}
+
 /* LATER costs nothing, but may not go on for ever: its count is in the store, and a new owner finds it. */
 static void laters_are_counted_and_survive_a_takeover(void **state)
 {
@@ -438,6 +459,7 @@ const struct CMUnitTest outcome_tests[] = {
         IN_WORLD(a_bad_follow_up_refuses_the_whole_call),
         IN_WORLD(follow_ups_are_exempt_from_the_backlog_limit),
         IN_WORLD(attempts_crashes_and_interruptions_are_counted_apart),
+        IN_WORLD(a_diverted_task_keeps_what_it_says_of_an_interruption),
         IN_WORLD(laters_are_counted_and_survive_a_takeover),
         IN_WORLD(laters_are_forgotten_by_a_requeue_and_told_with_a_result),
         IN_WORLD(later_needs_its_feature_and_a_retry),

@@ -151,6 +151,7 @@ static void learn(unsigned host, const struct store_task *tasks, uint32_t count)
                 struct model_task *t = model_find(&m, number_of(&tasks[i]));
                 assert_non_null(t);
                 assert_int_equal(t->attempts, tasks[i].note.attempts);
+                assert_int_equal(t->interruptions, tasks[i].note.interruptions);
                 compare_merged(&tasks[i], t);
                 assert_int_equal(t->lane, STORE_SEQ_LANE(tasks[i].seq));
                 char holder[32] = "";
@@ -215,7 +216,9 @@ static struct store_outcome outcome_of(
 {
         struct store_outcome to = { .kind = from->kind,
                 .task = ref_of(w, &hosts[host], from->number),
-                .cost = is_kept(from->kind) || from->kind == STORE_DIVERT ? COST_NONE : COST_ATTEMPT,
+                .cost = from->is_interruption                               ? COST_INTERRUPTION
+                        : is_kept(from->kind) || from->kind == STORE_DIVERT ? COST_NONE
+                                                                            : COST_ATTEMPT,
                 .holder = from->holder ? F(w, "worker-%u", from->holder) : (struct span){ 0 },
                 .until_ms = from->until_ms,
                 .delay_ms = from->delay_ms,
@@ -292,6 +295,7 @@ static void choose_outcomes(struct host *h)
                 o.refill = below(9);
                 o.name = o.kind == STORE_DIVERT && below(4) ? 1 + below(2) : 0;
                 o.is_debounce = o.kind == STORE_DIVERT && !o.name && below(2);
+                o.is_interruption = o.kind == STORE_DIVERT && !below(4);
                 o.holder = o.kind == STORE_START ? 1 + below(2) : 0;
                 o.until_ms = o.holder && below(3) ? 1 + below(2 * TTL_MS) : 0;
                 if (o.kind == STORE_DONE && !below(8) && m.count < ALIVE)

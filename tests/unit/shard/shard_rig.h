@@ -202,6 +202,7 @@ static inline struct claimed *start(struct rig *g, uint64_t seq)
         struct claimed *c = next(g);
         assert_non_null(c);
         assert_int_equal(c->seq, seq);
+        g->shard.starts++; /* as who takes it does */
         return c;
 }
 

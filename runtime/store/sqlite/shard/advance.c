@@ -53,6 +53,8 @@ static struct span note_after(struct sqlite_store *s, const struct store_outcome
                 break;
         case STORE_DIVERT:
                 note.is_debounced |= outcome->is_debounce;
+                if (outcome->cost != COST_NONE)
+                        note_charge(&note, &scratch, s->now_ms, outcome->cost, outcome->error);
                 break;
         default:
                 note_clear_start(&note);

@@ -141,6 +141,9 @@ local function note_after(o, seq)
 		n.checkpoint = o[15]
 	elseif kind == DIVERT then
 		n.debounced = math.max(n.debounced, o[21] or 0)
+		if o[7] > 0 then
+			note_charge(n, o[7], o[13])
+		end
 	else
 		note_clear_start(n)
 		n.suspect = kind == INTERRUPTED and o[10] or 0
