@@ -28,6 +28,7 @@ static void give_memory_back(struct host *h)
                         return;
         h->was_busy = false;
         shard_tellings_free(&h->shards.schedule.spare);
+        blocks_free(&h->shards.blocks);
         (void)malloc_trim(0);
 }
 

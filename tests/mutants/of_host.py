@@ -6,6 +6,11 @@ MUTANTS = [
      'if (strcmp(report->name, handler->name) != 0) {', 'if (!*report->name) {', [UNIT("metrics")]),
     ("status: durations of all times", "runtime/host/report/handler_report.c",
      'if (now_ms - report->turned_ms < HANDLER_REPORT_MS)', 'if (true)', [UNIT("metrics")]),
+    # --- memory of tasks
+    ("blocks: any number kept", "runtime/base/blocks.c",
+     "|| blocks->spare_bytes + rounded(size) > BLOCKS_KEPT", "", [UNIT("blocks")]),
+    ("blocks: of any size", "runtime/base/blocks.c",
+     "aligned_alloc(BLOCKS_STEP, rounded(size))", "aligned_alloc(BLOCKS_STEP, BLOCKS_STEP)", [UNIT("blocks")]),
     # --- why a runner died
     ("stderr: lines of earlier tasks", "runtime/host/pool/stderr_tail.c",
      'if (line->at_ms >= since_ms && !i--)', 'if (!i--)', [UNIT("blame_text")]),

@@ -30,13 +30,14 @@ static uint32_t count_latest(struct span events, struct span beginning)
         return count;
 }
 
-struct claimed *claimed_copy(const struct store_task *task, uint32_t pool)
+struct claimed *claimed_copy(struct blocks *blocks, const struct store_task *task, uint32_t pool)
 {
         const struct envelope *e = &task->envelope;
         struct span needs = envelope_needs(e);
-        struct claimed *c = memory_alloc(sizeof(*c) + e->id.size + task->key.size + e->handler.size + e->headers.size +
-                                         needs.size + e->payload.size + 6);
-        *c = (struct claimed){ 0 };
+        size_t size = sizeof(struct claimed) + e->id.size + task->key.size + e->handler.size + e->headers.size +
+                      needs.size + e->payload.size + 6;
+        struct claimed *c = blocks_take(blocks, size);
+        *c = (struct claimed){ .size_bytes = size };
         char *to = c->texts;
         to = copy_span(to, e->id, &c->id);
         to = copy_span(to, task->key, &c->key);
@@ -76,13 +77,19 @@ void lent_detach(struct claimed *c, bool is_durable)
         c->lent = NULL;
 }
 
-void claimed_free(struct claimed *c)
+void claimed_free_memory(struct blocks *blocks, struct claimed *c)
+{
+        if (c)
+                blocks_give(blocks, c, c->size_bytes);
+}
+
+void claimed_free(struct blocks *blocks, struct claimed *c)
 {
         lent_detach(c, false);
         pending_outcome_free(c->pending);
         buffer_free(&c->checkpoint);
         buffer_free(&c->saved);
         buffer_free(&c->headers_packed);
-        free(c->donor);
-        free(c);
+        claimed_free_memory(blocks, c->donor);
+        claimed_free_memory(blocks, c);
 }

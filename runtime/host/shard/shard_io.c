@@ -19,6 +19,7 @@ void shards_init(struct shards *all, uint32_t calls_max, uint32_t calls_group, u
                 struct shard_io *io = &all->list[all->count];
                 io->all = all;
                 shard_init(&io->shard, all->count, all->limits, &all->dispatch->routes, per_key);
+                io->shard.window.blocks = &all->blocks;
                 io->shard.done = all->done;
                 io->shard.wall_ahead_ms = &all->wall_ahead_ms;
                 call_schedule_add(&all->schedule, &io->shard);
@@ -31,6 +32,7 @@ void shards_free(struct shards *all)
         for (uint32_t i = 0; i < all->count; i++)
                 shard_free(&all->list[i].shard);
         call_schedule_free(&all->schedule);
+        blocks_free(&all->blocks);
         free(all->list);
         free(all->renewals);
         all->list = NULL;

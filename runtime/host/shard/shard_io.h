@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/blocks.h"
 #include "base/histogram.h"
 #include "host/handler/dispatch.h"
 #include "host/membership/assign.h"
@@ -75,6 +76,7 @@ struct shards {
         uint32_t count;
         struct store *store;
         struct call_schedule schedule;
+        struct blocks blocks; /* of what the windows hold */
         struct dispatch *dispatch;
         struct done_tasks *done;             /* where done tasks are remembered; may be NULL */
         struct leases *leases;               /* the lease page that runners read */
@@ -95,7 +97,7 @@ struct shards {
         uint64_t sampled_ms; /* when the loads were sampled last */
 };
 
-/* Makes as many shards as the dispatch has.  The caller has set all fields but list, count, schedule and the
+/* Makes as many shards as the dispatch has.  The caller has set all fields but list, count, schedule, blocks and the
  * renewal's. */
 void shards_init(struct shards *all, uint32_t calls_max, uint32_t calls_group, uint32_t per_key);
 /* Accepts a zeroed struct that was never initialised. */

@@ -6,6 +6,11 @@
 #include "base/memory.h"
 #include "host/shard/claimed.h"
 
+static size_t key_bytes(size_t name_size)
+{
+        return sizeof(struct window_key) + name_size + 1;
+}
+
 void window_init(struct window *w, uint32_t pools, uint32_t per_key)
 {
         struct window_line *lines = memory_zero((size_t)(pools ? pools : 1) * WINDOW_LINES, sizeof(*lines));
@@ -22,9 +27,9 @@ void window_free(struct window *w)
                 while (key->first) {
                         struct claimed *c = key->first;
                         key->first = c->next;
-                        claimed_free(c);
+                        claimed_free(w->blocks, c);
                 }
-                free(key);
+                blocks_give(w->blocks, key, key_bytes(key->size));
         }
         window_keys_free(&w->keys);
         free(w->lines);
@@ -143,8 +148,9 @@ struct claimed *window_find(const struct window *w, struct span key, uint64_t se
 
 static struct window_key *make_key(struct window *w, struct span name)
 {
-        struct window_key *key = memory_zero(1, sizeof(*key) + name.size + 1);
-        key->size = name.size;
+        struct window_key *key = blocks_take(w->blocks, key_bytes(name.size));
+        *key = (struct window_key){ .size = name.size };
+        key->key[name.size] = 0;
         memcpy(key->key, name.data, name.size);
         window_keys_add(&w->keys, key);
         return key;
@@ -211,7 +217,7 @@ struct claimed *window_add(struct window *w, const struct store_task *task, uint
         /* Search only if needed: nearly all tasks come behind those that are here. */
         if (key->last && task->seq <= key->last->seq && find_in(key, task->seq))
                 return NULL;
-        struct claimed *c = claimed_copy(task, pool);
+        struct claimed *c = claimed_copy(w->blocks, task, pool);
         c->trust = file_trust_of(w, task, c->hosts_died);
         c->of = key;
         if (!key->count)
@@ -479,7 +485,7 @@ void window_drop(struct window *w, struct claimed *c)
 {
         struct window_key *key = c->of;
         unlink_task(w, c);
-        claimed_free(c);
+        claimed_free(w->blocks, c);
         line_up(w, key);
         if (key->count || key->is_emptied)
                 return;
@@ -503,13 +509,13 @@ void window_merge(struct window *w, struct claimed *c, struct claimed *last)
         c->donor = last->donor ? last->donor : last;
         if (last->donor) {
                 last->donor = NULL;
-                claimed_free(last);
+                claimed_free(w->blocks, last);
         } else {
                 buffer_free(&last->checkpoint);
                 buffer_free(&last->saved);
                 buffer_free(&last->headers_packed);
         }
-        free(before);
+        claimed_free_memory(w->blocks, before);
 }
 
 void window_prune(struct window *w)
@@ -521,7 +527,7 @@ void window_prune(struct window *w)
                 if (key->count)
                         continue;
                 window_keys_remove(&w->keys, key);
-                free(key);
+                blocks_give(w->blocks, key, key_bytes(key->size));
         }
 }
 

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/blocks.h"
 #include "host/limit/limit.h"
 #include "host/pool/pool.h"
 #include "host/shard/window_keys.h"
@@ -89,6 +90,7 @@ struct claimed {
         struct buffer checkpoint;
         struct buffer saved;          /* latest checkpoint while it runs: the runner still uses `checkpoint` */
         struct buffer headers_packed; /* the headers in the runner's format */
+        size_t size_bytes;            /* of its memory, texts included */
         struct claimed *donor;        /* merged task whose texts hold our payload and headers; owned */
         struct limit_hold hold;       /* the shares of limits that it runs with */
         struct claimed *save_next;    /* the shard's list of tasks with is_save_waiting */
@@ -140,6 +142,7 @@ enum { LINE_SUSPECTS = LANES, WINDOW_LINES };
 #define HOST_DEATHS_MAX 4
 
 struct window {
+        struct blocks *blocks; /* where memory of tasks and keys comes from, shared by all windows; NULL: malloc() */
         struct window_keys keys;
         struct window_line *lines;         /* [pool][WINDOW_LINES] */
         struct window_line limited[LANES]; /* keys whose first task waits for shares of limits, all pools */
