@@ -167,19 +167,21 @@ static void perform(struct pool_io *io, const struct pool_action *action, uint64
 static void step(struct pool_io *io, const struct pool_event *event, uint64_t now_ns)
 {
         uint64_t now_ms = now_ns / NS_PER_MS;
-        struct pool_event seen = *event;
+        struct pool_event seen;
         struct pool_view *views = NULL;
         if (event->kind == POOL_SEEN) {
                 /* The process may have ended since ACTION_LOOK. */
                 if (!event->runner->process)
                         return;
                 bool is_broken;
+                seen = *event;
                 views = pool_io_look(event->runner->process, now_ms, &seen.views_count, &is_broken);
                 seen.views = views;
                 if (is_broken)
                         seen.kind = POOL_BROKEN;
+                event = &seen;
         }
-        pool_step(&io->pool, &seen, now_ms, &io->actions);
+        pool_step(&io->pool, event, now_ms, &io->actions);
         free(views);
         for (size_t i = 0; i < io->actions.count; i++)
                 perform(io, &io->actions.list[i], now_ns);
