@@ -65,6 +65,7 @@ struct client_call {
         /* private */
         struct qv_client *client;
         struct client_call *next;
+        uint64_t started_ns;
         sem_t ended;
 };
 

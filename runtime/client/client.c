@@ -1,5 +1,6 @@
 /* client.c: a handle: its thread, its loop, and the calls that wait for it. */
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,12 @@
 
 #define SLOW_S 1
 
+/* While several calls are under way and the store answers within BRIEF_NS, the client's thread polls so many times
+ * before it sleeps: its processor would halt, and waking that up takes longer than the answer.  It lets other threads
+ * run at each poll, so that those whose calls have ended make their next ones, which then go to the store together. */
+#define POLLS    100u
+#define BRIEF_NS UINT64_C(300000)
+
 struct qv_client {
         uv_loop_t loop;
         uv_async_t wake;
@@ -28,6 +35,10 @@ struct qv_client {
         struct client_follows follows;
         struct client_tree tree;
         struct client_ids ids;
+        uint32_t under_way; /* calls that were started and have not ended */
+        uint32_t polls;     /* how often to poll before sleeping, from now on */
+        bool is_near;       /* the last call was answered within BRIEF_NS */
+        bool has_stirred;   /* calls have started or ended since the loop was polled last */
 
         pthread_mutex_t lock; /* guards what follows */
         struct client_call *waiting;
@@ -92,6 +103,10 @@ static struct client_call *call_of(struct store_request *request)
 static void on_done(struct store_request *request)
 {
         struct client_call *call = call_of(request);
+        struct qv_client *client = call->client;
+        client->is_near = uv_hrtime() - call->started_ns < BRIEF_NS;
+        client->under_way--;
+        client->has_stirred = true;
         if (!request->status && call->take)
                 call->take(call);
         (void)sem_post(&call->ended);
@@ -114,6 +129,9 @@ static void on_wake(uv_async_t *wake)
         (void)pthread_mutex_unlock(&client->lock);
         while (call) {
                 struct client_call *next = call->next;
+                call->started_ns = uv_hrtime();
+                client->under_way++;
+                client->has_stirred = true;
                 call->start(client, call);
                 call = next;
         }
@@ -130,7 +148,15 @@ static void *run(void *self)
 {
         struct qv_client *client = self;
         (void)pthread_setname_np(pthread_self(), "quiver-client");
-        (void)uv_run(&client->loop, UV_RUN_DEFAULT);
+        while (uv_run(&client->loop, client->polls ? UV_RUN_NOWAIT : UV_RUN_ONCE)) {
+                if (client->has_stirred)
+                        client->polls = client->is_near && client->under_way > 1 ? POLLS : 0;
+                client->has_stirred = false;
+                if (client->polls) {
+                        client->polls--;
+                        (void)sched_yield();
+                }
+        }
         return NULL;
 }
 
