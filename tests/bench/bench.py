@@ -81,7 +81,7 @@ def options_of(words):
                         help="the same work on beanstalkd, Gearman, Sidekiq, BullMQ, Celery, RQ and graphile-worker")
     parser.add_argument("--long", action="store_true",
                         help="5 000 000 queued, and a million keys: many minutes, and 2 GB of memory")
-    parser.add_argument("--tasks", type=int, default=100000, help="of a round (%(default)s)")
+    parser.add_argument("--tasks", type=int, default=400000, help="of a round: about a second's (%(default)s)")
     parser.add_argument("--rounds", type=int, default=3, help="of what has a bar (%(default)s)")
     parser.add_argument("--singles", type=int, default=2000, help="submits for the idle latency (%(default)s)")
     parser.add_argument("--half-s", type=int, default=4, help="seconds of each part of the load (%(default)s)")
