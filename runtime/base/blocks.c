@@ -1,6 +1,7 @@
 #include "base/blocks.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 

@@ -65,7 +65,7 @@ struct client_call {
         /* private */
         struct qv_client *client;
         struct client_call *next;
-        uint64_t started_ns;
+        uint64_t started_ns; /* when the client's thread took it up */
         sem_t ended;
 };
 
