@@ -21,6 +21,14 @@
 #define FAR_TIMES_MAX 8
 /* The shortest call is over a period of this length and the one before. */
 #define TRIPS_KEPT_MS 1000
+/* Who submits has to wait until the store has executed all calls that it read before.  With many of them he submits
+ * little between two, so that each brings few tasks and costs nearly as much as a full one: the more a host does, the
+ * more of the store's time that takes.  So from RATE_CALLS tasks a second on fewer calls are under way, in inverse
+ * proportion, but not fewer than one in CALLS_PART: where calls_group applies, and round trips are short. */
+#define RATE_CALLS 175000
+#define CALLS_PART 4
+/* The rate is that of about so long. */
+#define RATE_KEPT_MS 64
 /* A call that takes longer than this is lost, or its server is down: shards on other servers do not wait for it. */
 #define LATE_MS 100
 
@@ -149,6 +157,8 @@ static void take_note(struct call_schedule *t, struct shard *s, uint64_t now_ms)
         t->claimed_all -= t->claimed[s->number];
         t->claimed[s->number] = s->window.count;
         t->claimed_all += s->window.count;
+        t->brought += s->brought;
+        s->brought = 0;
 }
 
 static void take_changed(struct call_schedule *t, uint64_t now_ms)
@@ -168,6 +178,14 @@ static bool is_bound_by_store(const struct call_schedule *t)
         return wait >= BOUND_LEAST && 2 * wait >= shard_set_count(&t->is_busy);
 }
 
+/* `passed_ms`: since it was called last. */
+static void note_rate(struct call_schedule *t, uint64_t passed_ms)
+{
+        uint64_t weight = min_u64(passed_ms, RATE_KEPT_MS);
+        t->rate = (t->rate * (RATE_KEPT_MS - weight) + 1000 * t->brought / passed_ms * weight) / RATE_KEPT_MS;
+        t->brought = 0;
+}
+
 /* If shards were waiting at the last look, they have waited until now: the answer that lets the next one call also
  * makes the loop turn. */
 static void note_load(struct call_schedule *t, uint64_t now_ms)
@@ -185,6 +203,7 @@ static void note_load(struct call_schedule *t, uint64_t now_ms)
                 t->pace_max_ms = min_u64(load > LOAD_FULL ? 2 * t->pace_max_ms + 1 : t->pace_max_ms + 1, PACE_MAX_MS);
         else
                 t->pace_max_ms -= min_u64(t->pace_max_ms, passed_ms / LOAD_LOOK_MS);
+        note_rate(t, passed_ms);
         t->is_store_busy = 2 * t->bound_ms >= passed_ms;
         t->waiting_ms = t->bound_ms = 0;
         t->load_since_ms = now_ms;
@@ -220,15 +239,21 @@ static bool has_made_enough(struct call_schedule *t, uint64_t now_ms)
         return true;
 }
 
+/* The most calls under way at once, if the round trip is that long. */
+static uint64_t most_calls(const struct call_schedule *t, uint64_t trip_ms)
+{
+        if (t->calls_group && !trip_ms && t->rate > RATE_CALLS)
+                return max_u64(1 + (t->calls_max - 1) / CALLS_PART, t->calls_max * (uint64_t)RATE_CALLS / t->rate);
+        uint64_t times = trip_ms == UINT64_MAX ? 1 : 1 + trip_ms / TRIP_MS;
+        return t->calls_max * min_u64(times, FAR_TIMES_MAX);
+}
+
 static bool has_room(const struct call_schedule *t)
 {
         bool is_blocked_next = !shard_set_is_empty(&t->blocked) && t->blocked_in_a_row < BLOCKED_IN_A_ROW_MAX;
         uint32_t extra = is_blocked_next ? BLOCKED_ROOM : 0;
-        uint64_t trip_ms = min_u64(t->trip_ms, t->trip_before_ms);
-        uint64_t times = trip_ms == UINT64_MAX ? 1 : 1 + trip_ms / TRIP_MS;
-        times = min_u64(times, FAR_TIMES_MAX);
         uint32_t calls = shard_set_count(&t->is_calling) + (COSTLY_CALLS - 1) * shard_set_count(&t->is_costly);
-        return !t->calls_max || calls < t->calls_max * times + extra;
+        return !t->calls_max || calls < most_calls(t, min_u64(t->trip_ms, t->trip_before_ms)) + extra;
 }
 
 /* Late calls no longer count against calls_max.  Wakes up again when the next call becomes late. */

@@ -9,7 +9,8 @@
  * more shards have work, the longer each of them gathers; with little work nobody waits.
  *
  * While few tasks are claimed, a turn of the loop makes at most calls_group calls: a store may answer calls that came
- * together only after the last of them, and until then no seat has anything to do.
+ * together only after the last of them, and until then no seat has anything to do.  With such a store fewer calls are
+ * under way the more tasks are claimed in a second: those who submit wait for that last answer, too.
  *
  * Shards where tasks keep coming space their claims only as far as the store's load demands.  The load is the share of
  * time in which some shard waits for its turn, so it covers whatever makes the store slow.  A call without an answer
@@ -47,6 +48,8 @@ struct call_schedule {
         uint64_t trip_since_ms;              /* start of trip_ms's period */
         uint64_t next_due_ms;                /* lower bound of due_ms[] */
         uint64_t pace_max_ms;                /* the longest time between two claims of a shard, by the store's load */
+        uint64_t brought;                    /* tasks that were claimed in the load's period */
+        uint64_t rate;                       /* tasks claimed in a second, lately */
         uint32_t stock_max;                  /* short tasks that a shard claims ahead, by the number of busy shards */
         uint64_t looked_ms;                  /* when call_schedule_look() was called last */
         uint64_t load_since_ms;              /* start of waiting_ms's period */

@@ -1,81 +1,9 @@
 /* Whose turn it is to call the store: few calls at a time, everybody in turn, those first where all stands still. */
-#include "shard_rig.h"
+#include "schedule_hall.h"
 
-#include "host/shard/call_schedule.h"
 #include "host/shard/shard_io.h"
 
-#define SHARDS       70 /* more than fit into one word of a set */
-#define CALLS_MAX    4
 #define BLOCKED_ROOM 2 /* as in call_schedule.c */
-
-struct hall {
-        struct rig rigs[SHARDS];
-        struct call_schedule schedule;
-        uint64_t now_ms;
-};
-
-static struct hall *hall_open(void)
-{
-        struct hall *hall = calloc(1, sizeof(*hall));
-        assert_non_null(hall);
-        call_schedule_init(&hall->schedule, SHARDS, CALLS_MAX, 0);
-        hall->now_ms = 100000;
-        for (uint32_t i = 0; i < SHARDS; i++) {
-                struct rig *g = &hall->rigs[i];
-                rig_open(g);
-                g->shard.number = i;
-                call_schedule_add(&hall->schedule, &g->shard);
-        }
-        return hall;
-}
-
-static void hall_close(struct hall *hall)
-{
-        for (uint32_t i = 0; i < SHARDS; i++)
-                rig_close(&hall->rigs[i]);
-        call_schedule_free(&hall->schedule);
-        free(hall);
-}
-
-static void set_time(struct hall *hall, uint64_t now_ms)
-{
-        hall->now_ms = now_ms;
-        for (uint32_t i = 0; i < SHARDS; i++)
-                hall->rigs[i].now_ms = now_ms;
-}
-
-static void make(struct hall *hall, struct shard *shard, enum shard_call call)
-{
-        struct rig *g = &hall->rigs[shard->number];
-        if (call == SHARD_CALL_ACQUIRE)
-                shard_fill_acquire(shard, &g->acquire, hall->now_ms);
-        else
-                shard_fill_advance(shard, &g->advance, hall->now_ms);
-}
-
-/* A turn of the loop.  Returns how many calls were made, and of whom. */
-static uint32_t turn(struct hall *hall, uint32_t ret_shards[SHARDS])
-{
-        uint32_t count = 0;
-        struct shard *shard;
-        enum shard_call call;
-        call_schedule_look(&hall->schedule, hall->now_ms);
-        while ((shard = call_schedule_next(&hall->schedule, hall->now_ms, &call))) {
-                assert_true(count < SHARDS);
-                ret_shards[count++] = shard->number;
-                make(hall, shard, call);
-        }
-        return count;
-}
-
-static void own_all(struct hall *hall)
-{
-        uint32_t shards[SHARDS];
-        assert_int_equal(turn(hall, shards), SHARDS);
-        for (uint32_t i = 0; i < SHARDS; i++)
-                reply_acquire(&hall->rigs[i], STORE_GRANTED, false);
-        assert_int_equal(turn(hall, shards), 0);
-}
 
 static void all_are_acquired_at_once(void **state)
 {
@@ -397,112 +325,6 @@ static void what_calls_say_takes_memory_only_while_they_are_under_way(void **sta
         hall_close(hall);
 }
 
-/* --- the store's load ----------------------------------------------------------------------------------------------
- */
-
-/* Every so often one shard more wants to call than may at once, and has to wait so long, for `total_ms`. */
-static void wait_for(struct hall *hall, uint64_t total_ms, uint64_t every_ms, uint64_t took_ms)
-{
-        uint32_t shards[SHARDS];
-        uint64_t end_ms = hall->now_ms + total_ms;
-        while (hall->now_ms < end_ms) {
-                uint64_t began_ms = hall->now_ms;
-                for (uint32_t i = 0; i <= CALLS_MAX; i++) {
-                        hall->rigs[i].shard.has_work = true;
-                        shard_stir(&hall->rigs[i].shard);
-                }
-                assert_int_equal(turn(hall, shards), CALLS_MAX);
-                set_time(hall, began_ms + took_ms);
-                for (uint32_t i = 0; i < CALLS_MAX; i++)
-                        reply_advance(&hall->rigs[shards[i]], STORE_OK);
-                assert_int_equal(turn(hall, shards), 1);
-                reply_advance(&hall->rigs[shards[0]], STORE_OK);
-                assert_int_equal(turn(hall, shards), 0);
-                set_time(hall, began_ms + every_ms);
-        }
-        (void)turn(hall, shards);
-}
-
-static void claims_are_spaced_by_the_load_of_the_store(void **state)
-{
-        (void)state;
-        struct hall *hall = hall_open();
-        own_all(hall);
-        assert_ptr_equal(hall->rigs[0].shard.pace_max_ms, &hall->schedule.pace_max_ms);
-        wait_for(hall, 100, 10, 1);
-        assert_int_equal(hall->schedule.pace_max_ms, 0);
-        wait_for(hall, 20, 10, 9);
-        assert_in_range(hall->schedule.pace_max_ms, 1, 2); /* a step at a time */
-        wait_for(hall, 100, 10, 10);
-        assert_int_equal(hall->schedule.pace_max_ms, 10);
-        wait_for(hall, 40, 10, 5);
-        assert_in_range(hall->schedule.pace_max_ms, 7, 9);
-        /* After a pause nothing is left of it. */
-        set_time(hall, hall->now_ms + 1000);
-        wait_for(hall, 10, 10, 1);
-        assert_int_equal(hall->schedule.pace_max_ms, 0);
-        hall_close(hall);
-}
-
-/* `count` shards where tasks keep coming, looked at for long enough. */
-static void keep_busy(struct hall *hall, uint32_t count)
-{
-        for (uint32_t i = 0; i < SHARDS; i++) {
-                hall->rigs[i].shard.pace_ms = i < count;
-                shard_stir(&hall->rigs[i].shard);
-        }
-        call_schedule_look(&hall->schedule, hall->now_ms);
-        set_time(hall, hall->now_ms + 100);
-        call_schedule_look(&hall->schedule, hall->now_ms);
-}
-
-static void the_more_shards_are_busy_the_less_each_claims_ahead(void **state)
-{
-        (void)state;
-        struct hall *hall = hall_open();
-        own_all(hall);
-        assert_ptr_equal(hall->rigs[0].shard.stock_max, &hall->schedule.stock_max);
-        assert_int_equal(hall->schedule.stock_max, SHARD_STOCK_MAX);
-        keep_busy(hall, 1);
-        assert_int_equal(hall->schedule.stock_max, SHARD_STOCK_MAX);
-        keep_busy(hall, 32);
-        assert_int_equal(hall->schedule.stock_max, 128);
-        keep_busy(hall, SHARDS);
-        assert_int_equal(hall->schedule.stock_max, 64);
-        hall_close(hall);
-}
-
-/* Of `busy` shards with work so many want a call, which is not answered for 100 ms. */
-static bool is_store_busy_with(struct hall *hall, uint32_t busy, uint32_t calls)
-{
-        uint32_t shards[SHARDS];
-        keep_busy(hall, busy);
-        for (uint32_t i = 0; i < calls; i++)
-                shard_rang(&hall->rigs[i].shard);
-        uint32_t made = turn(hall, shards);
-        set_time(hall, hall->now_ms + 100);
-        call_schedule_look(&hall->schedule, hall->now_ms);
-        bool is_busy = hall->schedule.is_store_busy;
-        for (; made; made = turn(hall, shards))
-                for (uint32_t i = 0; i < made; i++)
-                        reply_advance(&hall->rigs[shards[i]], STORE_OK);
-        return is_busy;
-}
-
-static void the_store_is_busy_if_most_shards_with_work_wait_for_it(void **state)
-{
-        (void)state;
-        struct hall *hall = hall_open();
-        own_all(hall);
-        assert_ptr_equal(hall->rigs[0].shard.is_store_busy, &hall->schedule.is_store_busy);
-        assert_false(is_store_busy_with(hall, 40, 0));
-        assert_true(is_store_busy_with(hall, 40, 20));
-        assert_false(is_store_busy_with(hall, 40, 19));
-        assert_true(is_store_busy_with(hall, 4, 4));
-        assert_false(is_store_busy_with(hall, 3, 3)); /* a few load no store */
-        hall_close(hall);
-}
-
 /* Half of all that may be under way. */
 #define GROUP (CALLS_MAX / 2)
 
@@ -590,9 +412,6 @@ int main(void)
                 cmocka_unit_test(what_gathers_is_told_when_its_time_has_come),
                 cmocka_unit_test(an_idle_shard_is_small),
                 cmocka_unit_test(what_calls_say_takes_memory_only_while_they_are_under_way),
-                cmocka_unit_test(claims_are_spaced_by_the_load_of_the_store),
-                cmocka_unit_test(the_more_shards_are_busy_the_less_each_claims_ahead),
-                cmocka_unit_test(the_store_is_busy_if_most_shards_with_work_wait_for_it),
                 cmocka_unit_test(few_calls_are_made_together_and_the_next_follow_without_an_answer),
                 cmocka_unit_test(with_many_tasks_claimed_all_calls_are_made_together),
                 cmocka_unit_test(beside_a_hot_shard_all_calls_are_made_together),
