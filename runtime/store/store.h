@@ -146,7 +146,7 @@ struct store_info {
         bool ring_costs;    /* ringing is expensive, so an owner sets calls_again when its next advance follows soon */
         uint32_t calls_max; /* most advances under way at once: more would only queue at the store; 0: no limit */
         uint32_t calls_group; /* advances sent together are answered together, so with time to spare an owner sends at
-                               * most this many; 0: each is answered by itself */
+                               * most this many, and at high rates fewer are under way; 0: each is answered by itself */
 };
 
 /* Opens or creates a store.  -ENOENT (does not exist), -EINVAL (disagrees with the record), -EPROTO (not a Quiver
