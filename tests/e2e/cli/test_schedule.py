@@ -4,12 +4,12 @@ import os
 import re
 import signal
 import sqlite3
-import struct
 import subprocess
 import time
 
 import pytest
 
+from clocks import SteppedClock
 from hosts import Host, wait_until
 
 LONG = bool(os.environ.get("QUIVER_TEST_LONG"))
@@ -157,16 +157,14 @@ def test_a_backfill_that_is_repeated_submits_each_time_once(clock_host):
 
 @pytest.mark.parametrize("step_s", [3600, -3600])
 def test_a_clock_that_is_set_neither_doubles_nor_loses_a_time(clock_host, root, tmp_path, monkeypatch, step_s):
-    preload = root / "build" / "tests" / "preload" / "world.so"
-    ahead = tmp_path / "ahead"
-    ahead.write_bytes(struct.pack("q", 0))
+    clock = SteppedClock(tmp_path / "ahead", root)
     with monkeypatch.context() as patch:
-        patch.setenv("LD_PRELOAD", str(preload))
-        patch.setenv("QUIVER_TEST_STEP", str(ahead))
+        for name, value in clock.variables.items():
+            patch.setenv(name, value)
         clock_host.start()
     set_tick(clock_host, "--catchup", "all", "--catchup-for", "1d")
     wait_until(lambda: len(fired(clock_host)) >= 2, "it fires")
-    ahead.write_bytes(struct.pack("q", step_s * 1000))
+    clock.step(step_s * 1000)
     if step_s > 0:
         wait_until(lambda: len(fired(clock_host)) >= 3600, "what the clock has passed is caught up")
     else:

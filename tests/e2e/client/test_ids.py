@@ -2,12 +2,12 @@
 import json
 import os
 import signal
-import struct
 import subprocess
 
 import pytest
 
 from backings import durable_redis
+from clocks import SteppedClock
 from etcds import Etcd
 from hosts import wait_until
 from zookeepers import ZooKeeper
@@ -154,12 +154,8 @@ def test_a_slot_of_ones_own_is_refused_while_another_has_it_and_waits_for_its_ho
 @pytest.fixture
 def stepping(local, root, tmp_path):
     """Starts `quiver id` with a wall clock that the test steps."""
-    ahead = tmp_path / "ahead"
-    ahead.write_bytes(struct.pack("q", 0))
-    preload = str(root / "build" / "tests" / "preload" / "world.so")
-    child = local.popen("id", "-n", "4000000000",
-                        env={**os.environ, "LD_PRELOAD": preload, "QUIVER_TEST_STEP": str(ahead)})
-    return child, lambda ms: ahead.write_bytes(struct.pack("q", ms))
+    clock = SteppedClock(tmp_path / "ahead", root)
+    return local.popen("id", "-n", "4000000000", env={**os.environ, **clock.variables}), clock.step
 
 
 def test_a_small_step_back_waits_and_a_large_one_is_an_error(stepping):
