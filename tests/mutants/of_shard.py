@@ -224,6 +224,8 @@ MUTANTS = [
      "if (t->calls_group && !trip_ms", "if (!trip_ms", [UNIT("call_schedule_load")]),
     ("rate: one that is over still counts", "runtime/host/shard/call_schedule.c",
      "t->rate * (RATE_KEPT_MS - weight)", "t->rate * RATE_KEPT_MS", [UNIT("call_schedule_load")]),
+    ("rate: large tasks count as others", "runtime/host/shard/shard.c",
+     "work += advance->tasks[i].envelope.payload.size / WORK_BYTES;", "(void)i;", [UNIT("call_schedule_load")]),
     ("rate: a claim counts again", "runtime/host/shard/call_schedule.c", "        s->brought = 0;\n", "", [UNIT("call_schedule_load")]),
     ("pace: a load that is over still counts", "runtime/host/shard/call_schedule.c",
      "t->pace_max_ms -= min_u64(t->pace_max_ms, passed_ms / LOAD_LOOK_MS);", ";", [UNIT("call_schedule_load")]),

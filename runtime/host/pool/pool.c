@@ -145,6 +145,7 @@ void pool_unhand(struct pool_task *task, uint64_t now_ms)
         list_remove(&runner->handed, &runner->handed_last, task);
         task->runner = NULL;
         task->ticket = 0;
+        runner->large -= task->is_large;
         if (!--runner->in_flight)
                 runner->idle_ms = now_ms;
 }
@@ -291,6 +292,7 @@ static void offer_one(struct pool *pool, struct pool_task *before, struct pool_t
 {
         task->runner = NULL;
         task->ticket = 0;
+        task->is_large = !ring_task_is_small(&task->task);
         task->offered_ms = now_ms;
         task->stopped_ms = 0;
         task->why = BLAME_NOTHING;

@@ -55,6 +55,7 @@ struct pool_task {
 
         /* The following fields belong to the pool unless they name another owner. */
         struct pool_task *prev, *next;
+        bool is_large;              /* in a runner's ring it needs a spill (ring_task_is_small()) */
         struct pool_runner *runner; /* NULL: the task waits */
         uint64_t ticket;            /* set by pool_io when the task was submitted to the ring */
         bool is_ending;             /* set by pool_io: its runner is gone; it is settled once the ending is explained */
@@ -76,6 +77,7 @@ struct pool_runner {
         struct pool_task *handed; /* tasks in the runner's ring, the oldest first */
         struct pool_task *handed_last;
         uint32_t in_flight;
+        uint32_t large;   /* of these, tasks that need a spill */
         uint64_t shut_ms; /* gets no task until then or until its next answer; 0: not shut */
         uint64_t handed_total, answered_total;
         uint64_t since_ms;    /* when it entered its state */

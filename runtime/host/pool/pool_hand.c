@@ -110,13 +110,13 @@ uint32_t pool_runners_for_more(const struct pool *pool)
         return started < pool->policy.processes ? started + 1 : 0;
 }
 
-/* The least busy runner that has room, or NULL. */
-static struct pool_runner *choose(const struct pool *pool, uint32_t limit)
+/* The least busy runner that holds fewer than `limit` tasks and has room for so many large ones, or NULL. */
+static struct pool_runner *choose(const struct pool *pool, uint32_t limit, uint32_t large)
 {
         struct pool_runner *best = NULL;
         for (uint32_t i = 0; i < pool->runners_count; i++) {
                 struct pool_runner *r = &pool->runners[i];
-                if (r->is_solo || !takes_tasks(pool, r) || r->in_flight >= limit)
+                if (r->is_solo || !takes_tasks(pool, r) || r->in_flight >= limit || r->large + large > RING_SPILLS)
                         continue;
                 if (!best || r->in_flight < best->in_flight)
                         best = r;
@@ -145,6 +145,7 @@ static void hand(
                 task->handed_ms = now_ms;
                 pool_append(&runner->handed, &runner->handed_last, task);
                 runner->in_flight++;
+                runner->large += task->is_large;
                 runner->handed_total++;
                 batch_put(actions, task);
                 if (task->task.timeout_ms)
@@ -199,16 +200,25 @@ static uint32_t batch_count(const struct pool *pool, uint32_t most)
 {
         uint32_t count = 0;
         uint32_t whole = 0;
-        uint32_t spilled = 0;
+        uint32_t large = 0;
         const struct pool_task *task = pool->waiting;
         for (; task && count < most; task = task->next, count++) {
-                spilled += most > 1 && !ring_task_is_small(&task->task);
-                if (spilled > RING_SPILLS)
+                large += task->is_large;
+                if (large > RING_SPILLS)
                         break;
                 if (!task->is_follower)
                         whole = count;
         }
         return task && task->is_follower && whole ? whole : count;
+}
+
+/* How many of the first `count` waiting tasks need a spill. */
+static uint32_t large_count(const struct pool *pool, uint32_t count)
+{
+        uint32_t large = 0;
+        for (const struct pool_task *task = pool->waiting; count; task = task->next, count--)
+                large += task->is_large;
+        return large;
 }
 
 static void hand_waiting(struct pool *pool, uint64_t now_ms, struct pool_actions *actions)
@@ -221,7 +231,7 @@ static void hand_waiting(struct pool *pool, uint64_t now_ms, struct pool_actions
                 uint32_t count = batch_count(pool, pool->state == POOL_PROBING ? 1 : most);
                 /* The runner must have room for the whole batch: a batch is answered task by task, and otherwise each
                  * answer would make room for a batch of one. */
-                struct pool_runner *runner = choose(pool, limit - (count - 1));
+                struct pool_runner *runner = choose(pool, limit - (count - 1), large_count(pool, count));
                 if (!runner)
                         return;
                 hand(pool, runner, count, now_ms, actions);
@@ -233,7 +243,7 @@ static void hand_waiting(struct pool *pool, uint64_t now_ms, struct pool_actions
 static void spawn(struct pool_runner *runner, uint64_t now_ms, struct pool_actions *actions)
 {
         runner->state = RUNNER_STARTING;
-        runner->in_flight = 0;
+        runner->in_flight = runner->large = 0;
         runner->shut_ms = 0;
         runner->handed_total = runner->answered_total = 0;
         runner->since_ms = runner->idle_ms = now_ms;
@@ -247,7 +257,7 @@ static void spawn_needed(struct pool *pool, uint64_t now_ms, struct pool_actions
         if (now_ms < pool->spawn_ms)
                 return;
         /* Tasks that wait although a runner has room (for a full batch, for a probe) need no further runner. */
-        bool has_room = choose(pool, depth(pool));
+        bool has_room = choose(pool, depth(pool), pool->waiting && pool->waiting->is_large);
         uint32_t starting = 0;
         for (uint32_t i = 0; i < pool->runners_count; i++)
                 starting += pool->runners[i].state == RUNNER_STARTING && !pool->runners[i].is_solo;

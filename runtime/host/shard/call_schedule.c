@@ -23,8 +23,9 @@
 #define TRIPS_KEPT_MS 1000
 /* Who submits has to wait until the store has executed all calls that it read before.  With many of them he submits
  * little between two, so that each brings few tasks and costs nearly as much as a full one: the more a host does, the
- * more of the store's time that takes.  So from RATE_CALLS tasks a second on fewer calls are under way, in inverse
- * proportion, but not fewer than one in CALLS_PART: where calls_group applies, and round trips are short. */
+ * more of the store's time that takes.  So from RATE_CALLS tasks a second on, or fewer large ones, fewer calls are
+ * under way, in inverse proportion, but not fewer than one in CALLS_PART: where calls_group applies, and round trips
+ * are short. */
 #define RATE_CALLS 175000
 #define CALLS_PART 4
 /* The rate is that of about so long. */

@@ -48,8 +48,8 @@ struct call_schedule {
         uint64_t trip_since_ms;              /* start of trip_ms's period */
         uint64_t next_due_ms;                /* lower bound of due_ms[] */
         uint64_t pace_max_ms;                /* the longest time between two claims of a shard, by the store's load */
-        uint64_t brought;                    /* tasks that were claimed in the load's period */
-        uint64_t rate;                       /* tasks claimed in a second, lately */
+        uint64_t brought;                    /* work that was claimed in the load's period (shard.h) */
+        uint64_t rate;                       /* work claimed in a second, lately */
         uint32_t stock_max;                  /* short tasks that a shard claims ahead, by the number of busy shards */
         uint64_t looked_ms;                  /* when call_schedule_look() was called last */
         uint64_t load_since_ms;              /* start of waiting_ms's period */

@@ -8,6 +8,9 @@
 #include "base/numbers.h"
 #include "host/shard/shard_private.h"
 
+/* Bytes of payload that cost the store as much as another task. */
+#define WORK_BYTES 256u
+
 void shard_init(
         struct shard *s, uint32_t number, const struct shard_limits *limits, struct routes *routes, uint32_t per_key)
 {
@@ -328,6 +331,15 @@ static void told(struct shard *s, bool is_sure, uint64_t now_ms)
         shard_drop_telling(s);
 }
 
+/* What the claimed tasks are for the store: a large one is as much as several. */
+static uint64_t work_of(const struct store_advance *advance)
+{
+        uint64_t work = advance->tasks_count;
+        for (uint32_t i = 0; i < advance->tasks_count; i++)
+                work += advance->tasks[i].envelope.payload.size / WORK_BYTES;
+        return work;
+}
+
 void shard_advanced(struct shard *s, const struct store_advance *advance, uint64_t now_ms)
 {
         uint64_t sent_ms = s->sent_ms;
@@ -350,6 +362,7 @@ void shard_advanced(struct shard *s, const struct store_advance *advance, uint64
         s->names.has_woken = advance->has_due_waiting;
         memcpy(s->has_more, advance->has_more, sizeof(s->has_more));
         s->is_costly = advance->is_costly;
+        s->brought += work_of(advance);
         shard_pace_claimed(s, advance->tasks_count, store_has_more(advance));
         s->due_ms = advance->next_due_ms == STORE_NEVER ? STORE_NEVER : now_ms + advance->next_due_ms;
         shard_lease_wanted(s, advance->wanted, advance->is_refused, now_ms);

@@ -121,7 +121,7 @@ struct shard {
         bool has_more[LANES];        /* the store has more tasks of that lane than the last claim took */
         uint64_t pace_ms;            /* tasks keep coming: time between two claims; 0: claim as they come */
         const uint64_t *pace_max_ms; /* upper bound of pace_ms, by the store's load; NULL: limits->gather_ms */
-        uint32_t brought;            /* tasks of the claims since the host's schedule of calls looked last */
+        uint64_t brought;            /* work claimed since the schedule of calls looked: large tasks are several */
         const uint32_t *stock_max;   /* short tasks to claim ahead, by the host's work; NULL: SHARD_STOCK_MAX */
         const bool *is_store_busy;   /* the store is what limits the host (call_schedule.h); NULL: it is not */
         bool is_costly;              /* the last advance cost the store as much as a dozen others */

@@ -130,7 +130,6 @@ bool shard_is_blocked(const struct shard *s)
  * spaced so that each brings some dozen.  If the store has more than a call can bring, the next claim does not wait. */
 void shard_pace_claimed(struct shard *s, uint32_t count, bool has_more)
 {
-        s->brought += count;
         if (has_more)
                 s->pace_ms = 0;
         else if (count <= FEW_TASKS && !s->has_rung)

@@ -161,6 +161,36 @@ static void no_more_than_the_ring_holds_is_handed_over(void **state)
         rig_close(&g);
 }
 
+/* A ring has room for few of them, and trying costs as much as handing over. */
+static void no_more_large_tasks_are_handed_over_than_the_ring_has_room_for(void **state)
+{
+        (void)state;
+        static char large[4096];
+        struct rig g;
+        struct pool_policy policy = rig_policy();
+        policy.processes = 2;
+        rig_open(&g, &policy);
+        offer(&g, 0);
+        ready(&g, runner(&g, 0));
+        answer_after(&g, 0, OUTCOME_DONE, 10);
+        for (size_t i = 1; i < 50; i++) {
+                g.tasks[i].task.payload = large;
+                g.tasks[i].task.payload_size = sizeof(large);
+        }
+        offer_range(&g, 1, 49);
+        assert_int_equal(runner(&g, 0)->in_flight, RING_SPILLS);
+        assert_int_equal(count_wanted(&g, ACTION_SPAWN), 0); /* one is starting already */
+        assert_int_equal(runner(&g, 1)->state, RUNNER_STARTING);
+        answer(&g, 1, OUTCOME_DONE);
+        assert_int_equal(count_wanted(&g, ACTION_HAND), 1);
+        assert_true(was_handed(&g, RING_SPILLS + 1, runner(&g, 0)));
+        ready(&g, runner(&g, 1));
+        assert_int_equal(runner(&g, 1)->in_flight, 49 - 1 - RING_SPILLS);
+        offer(&g, 50); /* a small one finds room */
+        assert_true(was_handed(&g, 50, runner(&g, 1)));
+        rig_close(&g);
+}
+
 static void slow_tasks_are_not_hoarded(void **state)
 {
         (void)state;
@@ -495,6 +525,7 @@ int main(void)
                 cmocka_unit_test(what_waits_in_lower_lanes_is_handed_over_later_and_takes_no_room),
                 cmocka_unit_test(quick_tasks_are_handed_over_ahead),
                 cmocka_unit_test(no_more_than_the_ring_holds_is_handed_over),
+                cmocka_unit_test(no_more_large_tasks_are_handed_over_than_the_ring_has_room_for),
                 cmocka_unit_test(slow_tasks_are_not_hoarded),
                 cmocka_unit_test(a_full_ring_is_tried_again_soon),
                 cmocka_unit_test(backoff_grows_with_each_failure_in_a_row),

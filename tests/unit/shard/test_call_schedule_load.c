@@ -159,6 +159,7 @@ static void a_far_store_gets_its_calls_at_any_rate(void **state)
 static void tasks_of_all_claims_count(void **state)
 {
         (void)state;
+        static const char large[4096];
         struct hall *hall = hall_open();
         own_all(hall);
         for (uint64_t seq = 1; seq <= 2; seq++) {
@@ -171,6 +172,14 @@ static void tasks_of_all_claims_count(void **state)
         assert_int_equal(hall->schedule.brought, 2);
         call_schedule_look(&hall->schedule, hall->now_ms);
         assert_int_equal(hall->schedule.brought, 2); /* each once */
+        /* A large one costs the store as much as several. */
+        shard_rang(&hall->rigs[3].shard);
+        hand(&hall->rigs[3], 3, "k", "a");
+        hall->rigs[3].tasks[0].envelope.payload = (struct span){ large, sizeof(large) };
+        send_advance(&hall->rigs[3]);
+        reply_advance(&hall->rigs[3], STORE_OK);
+        call_schedule_look(&hall->schedule, hall->now_ms);
+        assert_int_equal(hall->schedule.brought, 2 + 1 + 16);
         hall_close(hall);
 }
 
