@@ -54,9 +54,7 @@ static uint32_t calls_at_once(struct hall *hall, uint32_t calls_max, uint32_t co
         hall->schedule.calls_max = calls_max;
         hall->schedule.next_waiting = 0;
         uint32_t made = turn(hall, shards);
-        for (uint32_t count = made; count; count = turn(hall, shards))
-                for (uint32_t i = 0; i < count; i++)
-                        reply_advance(&hall->rigs[shards[i]], STORE_OK);
+        answer_all(hall, shards, made);
         return made;
 }
 

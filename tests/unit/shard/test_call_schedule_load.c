@@ -84,9 +84,7 @@ static bool is_store_busy_with(struct hall *hall, uint32_t busy, uint32_t calls)
         set_time(hall, hall->now_ms + 100);
         call_schedule_look(&hall->schedule, hall->now_ms);
         bool is_busy = hall->schedule.is_store_busy;
-        for (; made; made = turn(hall, shards))
-                for (uint32_t i = 0; i < made; i++)
-                        reply_advance(&hall->rigs[shards[i]], STORE_OK);
+        answer_all(hall, shards, made);
         return is_busy;
 }
 
@@ -118,9 +116,7 @@ static uint32_t calls_at_rate(struct hall *hall, uint64_t rate)
         for (uint32_t i = 0; i < SHARDS; i++)
                 shard_rang(&hall->rigs[i].shard);
         uint32_t made = turn(hall, shards);
-        for (uint32_t count = made; count; count = turn(hall, shards))
-                for (uint32_t i = 0; i < count; i++)
-                        reply_advance(&hall->rigs[shards[i]], STORE_OK);
+        answer_all(hall, shards, made);
         return made;
 }
 
